@@ -106,7 +106,7 @@ def run(program: Path, contender: str, asked: Asked, folder: Path) -> dict[str, 
     found = {}
     with server(contender, asked.near, folder) as port:
         client = [str(program), str(port)]
-        subprocess.run([*client, "load", str(asked.records)], check=True)
+        machine.output_of([*client, "load", str(asked.records)], dict(os.environ), None)
         for workload in WORKLOADS:
             words = [workload, str(asked.records), str(asked.threads), str(asked.seconds)]
             output = machine.output_of([*client, *words], dict(os.environ), None)

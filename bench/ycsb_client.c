@@ -29,7 +29,7 @@ static int port, updates;
 static double seconds;
 static atomic_uint_least64_t taken[STEPS]; /* operations by time, a step a 32nd of a doubling */
 
-static void die(const char *what) {
+static void die(const char* what) {
   fprintf(stderr, "ycsb_client: %s: %s\n", what, errno ? strerror(errno) : "not what redis says");
   exit(1);
 }
@@ -46,7 +46,9 @@ static uint64_t scatter(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-static double draw(uint64_t *state) { return (double)(scatter(*state += 0x9e3779b97f4a7c15u) >> 11) / 9007199254740992.0; }
+static double draw(uint64_t* state) {
+  return (double)(scatter(*state += 0x9e3779b97f4a7c15u) >> 11) / 9007199254740992.0;
+}
 
 /* Gray et al., "Quickly generating billion-record synthetic databases", SIGMOD 1994. */
 static void make_zipfian(void) {
@@ -55,7 +57,7 @@ static void make_zipfian(void) {
   eta = (1 - pow(2.0 / (double)records, 1 - theta)) / (1 - zeta_two / zeta_all);
 }
 
-static uint64_t zipfian(uint64_t *state) {
+static uint64_t zipfian(uint64_t* state) {
   const double u = draw(state), uz = u * zeta_all;
   if (uz < 1) return 0;
   if (uz < zeta_two) return 1;
@@ -66,23 +68,24 @@ static int connected(void) {
   const int to = socket(AF_INET, SOCK_STREAM, 0);
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (to < 0 || connect(to, (struct sockaddr *)&address, sizeof address) != 0) die("connect");
+  if (to < 0 || connect(to, (struct sockaddr*)&address, sizeof address) != 0) die("connect");
   const int yes = 1;
   setsockopt(to, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   return to;
 }
 
-static void fill(char *field, uint64_t *state) {
+static void fill(char* field, uint64_t* state) {
   for (int i = 0; i < FIELD; ++i) field[i] = (char)(' ' + (int)(draw(state) * 95));
 }
 
-static int start_of(char *text, const char *verb, int words, uint64_t record) {
+static int start_of(char* text, const char* verb, int words, uint64_t record) {
   char key[32];
   const int length = snprintf(key, sizeof key, "user%llu", (unsigned long long)record);
-  return sprintf(text, "*%d\r\n$%zu\r\n%s\r\n$%d\r\n%s\r\n", words, strlen(verb), verb, length, key);
+  return sprintf(text, "*%d\r\n$%zu\r\n%s\r\n$%d\r\n%s\r\n", words, strlen(verb), verb, length,
+                 key);
 }
 
-static int add_field(char *text, int field, uint64_t *state) {
+static int add_field(char* text, int field, uint64_t* state) {
   int at = sprintf(text, "$6\r\nfield%d\r\n$%d\r\n", field, FIELD);
   fill(text + at, state);
   at += FIELD;
@@ -91,7 +94,7 @@ static int add_field(char *text, int field, uint64_t *state) {
   return at;
 }
 
-static void send_all(int to, const char *text, int length) {
+static void send_all(int to, const char* text, int length) {
   for (int at = 0; at < length;) {
     const ssize_t sent = write(to, text + at, (size_t)(length - at));
     if (sent <= 0) die("write");
@@ -126,7 +129,7 @@ static void load(void) {
   close(to);
 }
 
-static void *work(void *number) {
+static void* work(void* number) {
   char text[ROOM];
   uint64_t state = 1000 + (uint64_t)(uintptr_t)number, done = 0;
   const int to = connected();
@@ -144,10 +147,10 @@ static void *work(void *number) {
     before = after;
   }
   close(to);
-  return (void *)(uintptr_t)done;
+  return (void*)(uintptr_t)done;
 }
 
-int main(int count, char **words) {
+int main(int count, char** words) {
   if (count < 4) return 2;
   port = atoi(words[1]);
   records = strtoull(words[3], NULL, 10);
@@ -162,10 +165,10 @@ int main(int count, char **words) {
   make_zipfian();
   pthread_t thread[MOST_THREADS];
   const double start = now();
-  for (int i = 0; i < threads; ++i) pthread_create(&thread[i], NULL, work, (void *)(uintptr_t)i);
+  for (int i = 0; i < threads; ++i) pthread_create(&thread[i], NULL, work, (void*)(uintptr_t)i);
   uint64_t operations = 0;
   for (int i = 0; i < threads; ++i) {
-    void *done;
+    void* done;
     pthread_join(thread[i], &done);
     operations += (uint64_t)(uintptr_t)done;
   }

@@ -52,6 +52,19 @@ TEST_F(ZeroPagesTest, AWriteAfterAReadIsChargedAndKeepsWhatItWrote) {
   EXPECT_TRUE(read(5));  // the rig compares what is there with what it wrote
 }
 
+TEST_F(ZeroPagesTest, AWriteThatHasWaitedSinceBeforeThePageWasShownIsCharged) {
+  ASSERT_TRUE(read(5));
+  const std::uint64_t before = charged();
+  // The kernel told of it when nothing was there, and so of no protection.
+  ASSERT_TRUE(rig_.pager().fault(rig_.place(5), os::Touch::write));
+  EXPECT_GE(charged(), before + 1);
+  ASSERT_TRUE(write(5));
+  EXPECT_EQ(rig_.count(Count::zero_writes), 1U);
+  for (PageNumber page = 1000; page < 1200; ++page) ASSERT_TRUE(write(page));
+  EXPECT_FALSE(rig_.pages().at(rig_.place(5)).present);
+  EXPECT_TRUE(read(5));
+}
+
 TEST_F(ZeroPagesTest, APageThatIsWrittenBeforeItIsProtectedIsFoundAndCharged) {
   rig_.pages().after_zeros = [&](os::Place at) { rig_.pages()[at].zeros = false; };
   const std::uint64_t before = charged();

@@ -74,6 +74,7 @@ void Machine::turn_region() {
     engine_->forget_translations(thread_);
     begin_counts();
   } else {
+    if (counts_now()) shares_.settle(engine_->spent(thread_));
     engine_->end_region();
   }
 }
@@ -127,7 +128,8 @@ void Machine::execute(const qemu::Recorder::Run& run, std::span<const sim::cpu::
 /// Of the window. The machine stays as it is: it is its counts that begin, or end.
 void Machine::enter(qemu::Window::Part part) {
   if (part == qemu::Window::Part::counted) begin_counts();
-  if (part == qemu::Window::Part::beyond) {
+  beyond_ = part == qemu::Window::Part::beyond;
+  if (beyond_) {
     shares_.settle(engine_->spent(thread_));
     engine_->end_region();
   }

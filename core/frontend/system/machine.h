@@ -56,14 +56,14 @@ class Machine {
               std::uint16_t instruction, bool store) {
     if (!watching_) return;
     if (!memory_.has(Address(physical))) {
-      ++unseen_.rom;
+      unseen_.rom += beyond_ ? 0 : 1;
       return;
     }
     tell(address >> page_bits, physical >> page_bits);
     const unsigned room = page - static_cast<unsigned>(address % page);
     // Where the rest lies is not told.
     if (size > room && !knows((address >> page_bits) + 1)) {
-      ++unseen_.cut;
+      unseen_.cut += beyond_ ? 0 : 1;
       size = room;
     }
     recorder_.access(address, size, instruction, store);
@@ -72,8 +72,8 @@ class Machine {
   void line(const std::uint64_t* address, std::uint16_t instruction, bool flush);
   /// It accesses a device; or does so as a part of what the decoder does not tell, such as the
   /// loading of a segment.
-  void accesses_device() { unseen_.device += watching_ ? 1 : 0; }
-  void accesses_hidden() { unseen_.hidden += watching_ ? 1 : 0; }
+  void accesses_device() { unseen_.device += watching_ && !beyond_ ? 1 : 0; }
+  void accesses_hidden() { unseen_.hidden += watching_ && !beyond_ ? 1 : 0; }
 
   /// The machine stops: the result is written.
   void end();
@@ -129,13 +129,13 @@ class Machine {
   qemu::Window window_;
   const std::atomic<char>* region_ = nullptr;  ///< null: everything is watched
   bool watching_;
+  bool beyond_ = false;  ///< the window is over: what comes is not counted
   std::array<Known, 2048> known_{};
   bool tables_changed_ = false;  ///< by the latest block
   qemu::Recorder recorder_;
   std::vector<Change> changes_;
   Unseen unseen_;
   std::uint64_t skipped_ = 0;  ///< instructions that the engine has not been told of
-  std::uint64_t passed_ = 0;   ///< that were told to it as skipped
 
   std::mutex mutex_;  ///< of all below
   std::unique_ptr<Engine> engine_;

@@ -83,16 +83,20 @@ void Placer::exchange(std::span<const policy::Exchange> exchanges) {
 /// A huge page may not fit where the policy sees room for the one page of it that it names: then
 /// unused pages leave for it, too.
 void Placer::make_room(std::span<const policy::Exchange> exchanges) {
+  const std::size_t asked = leaving_.size();
   std::uint64_t free = limit() - std::min(limit(), pages_.near());
   for (const PageIndex page : leaving_) free += pages_.moved_with(page);
+  std::ranges::sort(leaving_);
   for (const policy::Exchange& one : exchanges) {
     if (!pages_.can_leave(one.promote, Tier::far)) continue;
     const std::uint64_t size = pages_.moved_with(one.promote);
     for (PageIndex page = 0; size > 1 && free < size && page < pages_.end(); ++page) {
       if (!pages_.can_leave(page, Tier::near) || pages_.was_used(page)) continue;
+      if (std::binary_search(leaving_.begin(), leaving_.begin() + asked, page)) continue;
       leaving_.push_back(page);
       free += pages_.moved_with(page);
     }
+    if (free < size) leaving_.resize(asked);  // it would not come all the same
     return;
   }
 }

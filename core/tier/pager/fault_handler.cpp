@@ -63,7 +63,10 @@ FaultResult FaultHandler::bring_in_missing(const Fault& fault) {
   }
   // In a window that was opened just now the kernel brings it in.
   if (parts_.windows.holds(fault.page)) return FaultResult::resident;
-  return result_of(parts_.read_ahead.bring_in(fault));
+  const Filled filled = parts_.read_ahead.bring_in(fault);
+  const bool came = filled.pages != 0 || filled.retry;
+  if (!came && ZeroPages::is_written(state_, fault)) return replace_zeros(fault);
+  return result_of(filled);
 }
 
 /// A thread writes to a fresh page that was shown as zeros.

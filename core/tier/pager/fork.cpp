@@ -97,7 +97,7 @@ bool Fork::can_serve() const {
 Filled Fork::bring_in(const Fault& fault) {
   use_spare();
   const State from = state_.table.state(fault.page);
-  const bool shown = from == State::fresh && fault.touch == os::Touch::write_protected;
+  const bool shown = ZeroPages::is_written(state_, fault);
   const std::uint32_t count = log_->count.load();
   log_->pages[count] = fault.page;
   log_->count.store(count + 1);  // before the page is there, and so in the child

@@ -30,6 +30,13 @@ bool ZeroPages::pays() {
   return 2 * broken_ <= shown_ + some || ++reads_ % tried == 0;
 }
 
+bool ZeroPages::is_written(const PagerState& state, const Fault& fault) {
+  if (state.table.state(fault.page) != State::fresh) return false;
+  if (fault.touch == os::Touch::write_protected) return true;
+  return state.shows_zeros && os::writes(fault.touch) &&
+         state.memory().is_present(state.place(fault.page));
+}
+
 Filled ZeroPages::show(Pages pages, PageNumber touched, os::Waking waking) {
   if (!finish()) return {.retry = true};
   state_.shows_zeros = true;
@@ -53,7 +60,13 @@ Filled ZeroPages::show(Pages pages, PageNumber touched, os::Waking waking) {
 bool ZeroPages::protect_shown() {
   const os::Place at = state_.place(unprotected_.first);
   const std::size_t length = std::size_t{unprotected_.last - unprotected_.first} * page_bytes;
-  if (state_.uffd().protect(at, length) == -EAGAIN) return false;
+  long error = state_.uffd().protect(at, length);
+  // Part of it may be another mapping by now, where the kernel stops.
+  for (PageNumber page = unprotected_.first;
+       error != 0 && error != -EAGAIN && page < unprotected_.last; ++page) {
+    if (state_.uffd().protect(state_.place(page), page_bytes) == -EAGAIN) error = -EAGAIN;
+  }
+  if (error == -EAGAIN) return false;
   find_written();
   unprotected_ = {};
   return true;
@@ -87,7 +100,8 @@ void ZeroPages::hide(os::Place begin, os::Place end) const {
   for_each_shown(state_.memory(), begin, end, [this](const os::PageMap::Run& run) {
     const std::size_t length = run.end - run.begin;
     // The kernel would tell the pager itself of what it drops from registered memory, and wait.
-    if (state_.uffd().unregister(run.begin, length) != 0) return;
+    if (const long error = state_.uffd().unregister(run.begin, length); error != 0)
+      os::fail("pages of zeros cannot be taken away", error);
     state_.memory().advise(run.begin, length, MADV_DONTNEED);
     if (const long error = state_.uffd().register_range(run.begin, length); error != 0)
       os::fail("the memory cannot be watched", error);
@@ -96,11 +110,13 @@ void ZeroPages::hide(os::Place begin, os::Place end) const {
 
 void ZeroPages::hide_all_in_child(const PagerState& state) {
   if (!state.shows_zeros) return;
-  const os::Place end = state.region.base + state.region.length;
-  for_each_shown(state.memory(), state.region.base, end, [&](const os::PageMap::Run& run) {
-    if (!state.unmanaged.overlaps(run.begin, run.end))
+  const os::Place last = state.region.base + state.region.length;
+  for (auto own = state.unmanaged.gap(state.region.base, last); own.begin < last;
+       own = state.unmanaged.gap(own.end, last)) {
+    for_each_shown(state.memory(), own.begin, own.end, [&](const os::PageMap::Run& run) {
       state.memory().advise(run.begin, run.end - run.begin, MADV_DONTNEED);
-  });
+    });
+  }
 }
 
 void ZeroPages::learn(std::uint32_t& which) {

@@ -31,6 +31,9 @@ class ZeroPages {
   [[nodiscard]] bool pays();
   /// Shows missing fresh pages side by side, of one group, of which a thread waits for `touched`.
   [[nodiscard]] Filled show(Pages pages, PageNumber touched, os::Waking waking);
+  /// Whether a thread waits to write to a page that is shown: as the kernel told of it then, or as
+  /// it is since, for it may have begun to wait before.
+  [[nodiscard]] static bool is_written(const PagerState& state, const Fault& fault);
   /// A thread writes to one.
   void broken() {
     learn(broken_);

@@ -40,8 +40,7 @@ namespace nearfar::tier {
   ENTRY(protected_drops, "protected_drops",                                                       \
         "pages of clean_drops still write-protected, so that "                                    \
         "nothing had to be compared")                                                             \
-  ENTRY(zero_reads, "zero_reads",                                                                 \
-        "pages read before they were ever written, shown as the kernel's one page of zeros")      \
+  ENTRY(zero_reads, "zero_reads", "pages shown as zeros, read before they were ever written")     \
   ENTRY(zero_writes, "zero_writes", "pages of zero_reads written to since, which came near")      \
   ENTRY(filled_drops, "filled_drops", "evicted pages that were one repeated word")                \
   ENTRY(window_touches, "window_touches", "pages of first_touches served by the kernel alone")    \

@@ -119,7 +119,9 @@ def candidates(model: Model, fixed: Collection[str]) -> Iterator[Parameter]:
                     yield Parameter(key, start, DEVICE, block, lowest, limiting=-1)
                 else:
                     limiting = -1 if block == _LINES else 1
-                    also = tuple((own, float(model[own])) for own in _TIED.get(key, ()))
+                    also = tuple(
+                        (own, float(model[own])) for own in _TIED.get(key, ()) if own not in fixed
+                    )
                     yield Parameter(key, start, DEVICE, block, limiting=limiting, tied=also)
 
 

@@ -101,15 +101,19 @@ class Solver:
     def _polish(self, seen: Sequence[Parameter]) -> None:
         """Search again from where the search ended, along slopes of that place, for as long as that
         gains something and there is something to gain."""
+        before = math.inf
         for _ in range(_POLISHES):
-            before = self._cost_here()
-            off = self.misfit.residuals(self.misfit.simulated([self.logs])[0])
-            if float(np.mean(off**2)) < _CLOSE:
+            if self.budget_spent:
                 return
+            self.misfit.simulations.budget += self.misfit.runs  # more may be seen here by now
+            here = self.misfit.simulated([self.logs])[0]
+            cost = self._cost(self.logs, here)
+            close = float(np.mean(self.misfit.residuals(here) ** 2)) < _CLOSE
+            if close or cost > _GAINED * before:
+                return
+            before = cost
             self._look_again()
             self._search(seen, _JOINT_STEPS)
-            if self.budget_spent or self._cost_here() > _GAINED * before:
-                return
 
     def _compare_power(self, seen: Sequence[Parameter]) -> None:
         """Where a power budget could be what limits in place of a time: search from there as well.
@@ -287,9 +291,6 @@ class Solver:
         off = self.misfit.residuals(simulated)
         own = self.misfit.parameters
         return float(off @ off) + sum((x / own[key].spread) ** 2 for key, x in logs.items())
-
-    def _cost_here(self) -> float:
-        return self._cost(self.logs, self.misfit.simulated([self.logs])[0])
 
     def _try_around(self, parameters: Sequence[Parameter], steps: Sequence[float]) -> None:
         """Move each in turn to the best of some values around it."""

@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import pytest
 
 from conftest import Run, needs_front_end
 from guests import MIB, QEMU, SWEEPS, assembled, machine, needs_qemu
+from nearfar.simulate.programs.guest import check_files, check_one_processor, memory_bytes
 
 pytestmark = needs_front_end
 
@@ -271,3 +272,33 @@ def test_a_qemu_that_is_killed_leaves_what_its_guest_did_until_shortly_before(
     assert document["counts"]["instructions"] > 0
     assert "machine" not in document["processes"][0]
     assert not Path(os.fsdecode(folder[1])).exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "size"),
+    [
+        (("-nographic",), 128 * MIB),
+        (("-m", "1G", "-m", "4G"), 4096 * MIB),
+        (("-m", "1.5G"), 1536 * MIB),
+        (("-m", "size=64,slots=2"), 64 * MIB),
+    ],
+)
+def test_memory_is_read_as_qemu_reads_it(words: Sequence[str], size: int) -> None:
+    assert memory_bytes(words) == size
+
+
+def test_of_several_options_the_last_counts() -> None:
+    check_one_processor(["-smp", "2", "-smp", "1"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-hda", "nbd://127.0.0.1/disk"),
+        ("-hda", "fat:rw:/no/folder"),
+        ("-cdrom", "https://127.0.0.1/one.iso"),
+        ("-initrd", "first arg,second"),
+    ],
+)
+def test_images_that_are_no_file_here_are_left_to_qemu(words: Sequence[str]) -> None:
+    check_files(words)

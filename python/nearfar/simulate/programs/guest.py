@@ -11,13 +11,13 @@ from enum import Enum
 from pathlib import Path
 
 from nearfar.errors import InputError
-from nearfar.model.units import BYTES, parse
 
 # What of the machine's life is recorded: all of it, or what lies between two lines that it writes.
 INCLUDES = ("boot", "roi")
 REGION_BEGIN, REGION_END = b"nearfar region begin", b"nearfar region end"
 
 _DEFAULT_MEMORY = 128 << 20  # QEMU's own
+_UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def refuse_hardware(words: Sequence[str]) -> None:
@@ -47,14 +47,20 @@ def clock_of(words: Sequence[str]) -> Clock:
 
 def check_one_processor(words: Sequence[str]) -> None:
     """Raise InputError if QEMU's `words` give the machine more than one."""
+    after = _last(words, "-smp") or "1"
+    if any(int(count) != 1 for count in re.findall(r"(?:^|[,=])(\d+)", after)):
+        raise InputError(
+            f"-smp {after}: only machines of one processor are simulated; expected -smp 1"
+        )
+
+
+def _last(words: Sequence[str], option: str) -> str | None:
+    """What follows an option of QEMU, which takes the last; None without one."""
+    found = None
     for word, after in zip(words, (*words[1:], ""), strict=True):
-        if word not in ("-smp", "--smp"):
-            continue
-        counts = re.findall(r"(?:^|[,=])(\d+)", after)
-        if any(int(count) != 1 for count in counts):
-            raise InputError(
-                f"-smp {after}: only machines of one processor are simulated; expected -smp 1"
-            )
+        if word in (option, f"-{option}"):
+            found = after
+    return found
 
 
 # Options of QEMU whose word is a file.
@@ -68,6 +74,8 @@ def check_files(words: Sequence[str]) -> None:
         file = after if option in _FILES else ""
         if option == "-drive" and (found := re.search(r"(?:^|,)file=([^,:]+)(?:,|$)", after)):
             file = found[1]
+        if re.match(r"[a-z][a-z0-9+.-]*:", file) or (option == "-initrd" and "," in file):
+            continue  # a network's or another format's, or several modules: QEMU's to judge
         # Firmware is looked for in QEMU's own folders as well.
         if file and not Path(file).exists() and not (option == "-bios" and "/" not in file):
             raise InputError(f"{word} {after}: {file}: no such file, expected the guest's image")
@@ -75,15 +83,13 @@ def check_files(words: Sequence[str]) -> None:
 
 def memory_bytes(words: Sequence[str]) -> int:
     """The memory that QEMU's `words` give the machine. Raises InputError if they cannot be read."""
-    for word, after in zip(words, (*words[1:], ""), strict=True):
-        if word not in ("-m", "--m"):
-            continue
-        found = re.fullmatch(r"(?:size=)?(\d+)([kKmMgGtT]?)(?:,.*)?", after)
-        if found is None:
-            raise InputError(f"-m {after}: expected a size such as 1G")
-        unit = (found[2] or "M").upper()
-        return parse(f"{found[1]} {unit}iB", BYTES)
-    return _DEFAULT_MEMORY
+    after = _last(words, "-m")
+    if after is None:
+        return _DEFAULT_MEMORY
+    found = re.fullmatch(r"(?:size=)?(\d+(?:\.\d+)?)([kKmMgGtT]?)(?:,.*)?", after)
+    if found is None:
+        raise InputError(f"-m {after}: expected a size such as 1G")
+    return int(float(found[1]) * _UNITS[found[2].lower() or "m"])
 
 
 @contextlib.contextmanager
