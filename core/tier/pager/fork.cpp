@@ -97,8 +97,10 @@ bool Fork::can_serve() const {
 Filled Fork::bring_in(const Fault& fault) {
   use_spare();
   const State from = state_.table.state(fault.page);
-  const bool shown = ZeroPages::is_written(state_, fault);
   const std::uint32_t count = log_->count.load();
+  // What came since the fork began is there, too, and is not in the page table yet.
+  const auto* const logged = std::find(log_->pages, log_->pages + count, fault.page);
+  const bool shown = logged == log_->pages + count && ZeroPages::is_written(state_, fault);
   log_->pages[count] = fault.page;
   log_->count.store(count + 1);  // before the page is there, and so in the child
   const Filled filled = parts_.page_in.copy_in({.first = fault.page,
