@@ -50,6 +50,16 @@ TEST_F(ForkTest, NotesPagesThatComeMeanwhileAndTakesThemDownAfterwards) {
   EXPECT_EQ(rig_.state_of(1), State::near);
 }
 
+TEST_F(ForkTest, TakesAPageDownOnceThatSeveralThreadsHaveWaitedToWriteTo) {
+  parts_.state.shows_zeros = true;
+  ASSERT_TRUE(fork_.pause());
+  EXPECT_EQ(fork_.bring_in({.page = 5, .touch = os::Touch::write}).pages, 1U);
+  EXPECT_EQ(fork_.bring_in({.page = 5, .touch = os::Touch::write}).pages, 0U);
+  EXPECT_EQ(fork_.bring_in({.page = 5, .touch = os::Touch::write_protected}).pages, 0U);
+  fork_.resume();
+  EXPECT_EQ(rig_.state_of(5), State::near);
+}
+
 TEST_F(ForkTest, BringsNothingInWhileAChangeHasNotBeenRead) {
   ASSERT_TRUE(fork_.pause());
   rig_.pages().changing = true;
