@@ -5,7 +5,7 @@ Where series are held out, what they alone show of the structure is held out wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -36,8 +36,17 @@ class Given:
     def findings(self, held: Sequence[Series] = ()) -> tuple[Finding, ...]:
         """The structure that all but the series `held` show, each finding once. Raises InputError
         where two sources contradict each other."""
+        return _agreed(self._shown(held))
+
+    def left_open(self, held: Sequence[Series] = ()) -> Mapping[str, str]:
+        """The findings that no source could identify, with the reason that was given first."""
+        shown = self._shown(held)
+        known = {one.name for one in shown if one.status == IDENTIFIED}
+        return {one.name: one.reason for one in reversed(shown) if one.name not in known}
+
+    def _shown(self, held: Sequence[Series]) -> list[Finding]:
         names = {one.name for one in held}
-        return _agreed([finding for one in self.shown for finding in one(names)])
+        return [finding for one in self.shown for finding in one(names)]
 
 
 def read(sources: Sequence[Source], base: Model, only: Sequence[str] = ()) -> Given:

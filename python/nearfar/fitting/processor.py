@@ -27,6 +27,18 @@ _COUNTS = (
     ("core.adds", ("cpu.core.width",)),
 )
 
+_KEYS: Mapping[str, tuple[str, ...]] = {
+    **{
+        f"cache.{level}.{name}": (f"cpu.l{level}.{key}",)
+        for level in (1, 2, 3)
+        for name, key in (("capacity", "size"), ("ways", "ways"), ("latency", "latency"))
+    },
+    **{f"tlb.{level}.entries": (f"cpu.tlb.l{level}.entries",) for level in (1, 2)},
+    "tlb.1.miss": ("cpu.tlb.l2.latency",),
+    "core.clock": ("cpu.clock",),
+    "core.mispredict": ("cpu.core.branch_penalty",),
+}
+
 
 def processor(found: Found, base: Model) -> Values:
     """The keys that findings about a processor fix."""
@@ -34,6 +46,11 @@ def processor(found: Found, base: Model) -> Values:
     for part in (_caches(found, base), _tlbs(found), _core(found), _channels(found, base)):
         values.update(part)
     return values
+
+
+def named_by(finding: str) -> tuple[str, ...]:
+    """The keys whose values a finding of that name would be."""
+    return _KEYS.get(finding) or dict(_COUNTS).get(finding, ())
 
 
 def following(values: Mapping[str, Fixed], base: Model) -> dict[str, Plain]:

@@ -14,6 +14,7 @@ from nearfar.fitting.found import Fixed
 from nearfar.fitting.given import Given
 from nearfar.fitting.misfit import Misfit, Vector
 from nearfar.fitting.parameters import candidates
+from nearfar.fitting.processor import named_by
 from nearfar.fitting.replayed import IN_ORDER
 from nearfar.fitting.simulations import Simulations
 from nearfar.fitting.solve import FLOOR, Estimate, Solver, unfitted
@@ -136,7 +137,8 @@ class Search:
                 )
                 for one in estimates
                 if not one.determined and one.parameter.key not in found
-            ],
+            ]
+            + self._left_open(shape, held, {key for one in estimates for key in _keys(one)}),
             following=[
                 KeptParameter(key, _text(key, value), "follows from the structure")
                 for key, value in shape.follows.items()
@@ -144,6 +146,24 @@ class Search:
             series=_accuracies(simulations, times, trained, held),
             budget_spent=spent,
         )
+
+    def _left_open(
+        self, shape: Shape, held: Sequence[Series], others: Collection[str]
+    ) -> list[KeptParameter]:
+        """What of the processor is the base's because a probe that looked could not tell."""
+        model = shape.model
+        if not bool(model["cpu.caches"]):
+            return []
+        return [
+            KeptParameter(key, _text(key, model[key]), f"{name} is not identifiable: {reason}")
+            for name, reason in self.given.left_open(held).items()
+            for key in named_by(name)
+            if key not in shape.found and key not in others and key not in shape.follows
+        ]
+
+
+def _keys(one: Estimate) -> Collection[str]:
+    return one.parameter.values(0.0)
 
 
 def _prefetches(model: Model) -> bool:

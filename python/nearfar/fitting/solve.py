@@ -40,10 +40,8 @@ _RUNS_EACH, _RUNS_TOGETHER = 4, 30  # of all points, about: for each parameter, 
 _WIDENINGS = 4  # of an end of an interval, each to twice as far
 _SETTLED = 1e-3
 _CLOSE = 0.1  # mean square of residuals, in variances of the noise: a third of its deviation
-_POLISHES, _GAINED = (
-    4,
-    0.95,
-)  # how often, and the share of the misfit that is left if it was worth it
+_POLISHES = 4
+_GAINED = 0.95  # the share of the misfit that is left at most if that was worth it
 
 
 @dataclass(frozen=True)
@@ -132,6 +130,9 @@ class Solver:
                 return
             second = self.logs
             self._try([first])
+            if self.budget_spent:
+                self.logs = first
+                return
             worse = first if self.logs == second else second
             if not self._is_worse(worse, self.logs):
                 self.rivals.append(worse)

@@ -14,7 +14,7 @@ from nearfar.fitting.structure import derived, structure
 from nearfar.measuring import Pattern
 from nearfar.model import Model
 from nearfar.results import FittedParameter, Observation, ProbeResult, Target
-from nearfar.results.findings import identified
+from nearfar.results.findings import identified, not_identifiable
 
 HOST = Target("host", "memory", "host", "measured")
 AREA = 256 << 20  # bytes, as the prober has it
@@ -95,7 +95,8 @@ def probed(device: Model) -> ProbeResult:
     ]
     seen = [observation(at, device, one) for at, one in enumerate(patterns, start=1)]
     peak = identified("bandwidth.read.peak", 45.0, "", ())  # of two channels
-    return ProbeResult(target=HOST, observations=seen, findings=[peak])
+    cache = not_identifiable("cache.3.capacity", "a virtual machine", ())
+    return ProbeResult(target=HOST, observations=seen, findings=[peak, cache])
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +176,12 @@ def test_of_a_path_that_shows_as_a_sum_the_parts_have_no_interval(prefetching: F
     assert back.interval is None
     total = sum(float(one.value.removesuffix(" ns")) for one in (out, back))
     assert total == pytest.approx(90, rel=0.1)
+
+
+def test_what_a_probe_could_not_tell_is_listed_as_the_bases(prefetching: Fit) -> None:
+    kept = {one.key: one for one in prefetching.result.kept}
+    assert kept["cpu.l3.size"].value == "1408 KiB"
+    assert kept["cpu.l3.size"].reason == "cache.3.capacity is not identifiable: a virtual machine"
 
 
 def test_findings_of_a_dimm_do_not_fit_a_base_of_dram() -> None:
