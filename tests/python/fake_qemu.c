@@ -9,28 +9,9 @@
  *   fake_qemu -plugin FILE,run=FOLDER ...     with the lines of a file named by FAKE_QEMU_SCRIPT:
  *     set REGISTER VALUE     store ADDRESS     flush      all numbers hexadecimal
  */
-#include <dlfcn.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fake_plugin_host.h"
 
 enum { NO_REGISTERS, READ_REGISTERS };
-
-typedef struct {
-  const char* target_name;
-  struct {
-    int min, cur;
-  } version;
-  bool system_emulation;
-  struct {
-    int smp_vcpus, max_vcpus;
-  } system;
-} qemu_info_t;
-
-typedef void (*udata_cb)(unsigned vcpu, void* data);
-typedef void (*mem_cb)(unsigned vcpu, uint32_t info, uint64_t address, void* data);
 
 typedef struct {
   const char* bytes;
@@ -130,27 +111,6 @@ size_t qemu_plugin_insn_data(const instruction* of, void* to, size_t room) {
   memcpy(to, of->bytes, size);
   return size;
 }
-unsigned qemu_plugin_mem_size_shift(uint32_t info) { return info & 0xff; }
-bool qemu_plugin_mem_is_store(uint32_t info) { return (info & 0x100) != 0; }
-
-/* GLib's arrays, as far as they are used. */
-typedef struct {
-  uint8_t* data;
-  unsigned len;
-} byte_array;
-byte_array* g_byte_array_new(void) { return calloc(1, sizeof(byte_array)); }
-byte_array* g_byte_array_set_size(byte_array* array, unsigned length) {
-  array->data = realloc(array->data, length + 1);
-  array->len = length;
-  return array;
-}
-char* g_array_free(byte_array* array, int free_segment) {
-  char* const data = (char*)array->data;
-  free(array);
-  if (!free_segment) return data;
-  free(data);
-  return NULL;
-}
 
 typedef struct {
   void* handle; /* never null */
@@ -210,22 +170,9 @@ int main(int count, char** words) {
     puts("qemu-x86_64 version 9.2.0");
     return 0;
   }
-  char* file = NULL;
-  for (int i = 1; i + 1 < count; ++i) {
-    if (strcmp(words[i], "-plugin") == 0) file = words[i + 1];
-  }
-  char* arguments[] = {strchr(file, ',') + 1};
-  arguments[0][-1] = '\0';
-  void* const plugin = dlopen(file, RTLD_NOW);
-  if (plugin == NULL) {
-    fprintf(stderr, "%s\n", dlerror());
-    return 1;
-  }
-  if (*(int*)dlsym(plugin, "qemu_plugin_version") != 4) return 2;
   const qemu_info_t info = {.target_name = "x86_64", .version = {.min = 2, .cur = 4}};
-  int (*install)(uint64_t, const qemu_info_t*, int, char**) = NULL;
-  *(void**)&install = dlsym(plugin, "qemu_plugin_install");
-  if (install(1, &info, 1, arguments) != 0) return 3;
+  const int status = load_plugin(count, words, &info);
+  if (status != 0) return status;
   translated(1, &store_block);
   translated(1, &flush_block);
   FILE* const script = fopen(getenv("FAKE_QEMU_SCRIPT"), "r");

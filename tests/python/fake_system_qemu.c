@@ -14,26 +14,7 @@
  *     segment ADDRESS        mov %eax, %ds, which reads a descriptor there, by the kernel
  *     halt                   hlt, by the kernel
  */
-#include <dlfcn.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-typedef struct {
-  const char* target_name;
-  struct {
-    int min, cur;
-  } version;
-  bool system_emulation;
-  struct {
-    int smp_vcpus, max_vcpus;
-  } system;
-} qemu_info_t;
-
-typedef void (*udata_cb)(unsigned vcpu, void* data);
-typedef void (*mem_cb)(unsigned vcpu, uint32_t info, uint64_t address, void* data);
+#include "fake_plugin_host.h"
 
 /* A block of one instruction. */
 typedef struct {
@@ -105,8 +86,6 @@ size_t qemu_plugin_insn_data(const block* of, void* to, size_t room) {
   memcpy(to, of->bytes, size);
   return size;
 }
-unsigned qemu_plugin_mem_size_shift(uint32_t info) { return info & 0xff; }
-bool qemu_plugin_mem_is_store(uint32_t info) { return (info & 0x100) != 0; }
 
 /* Where the latest address that was asked for lies; ~0 is a device's. */
 static uint64_t physical;
@@ -123,22 +102,7 @@ const uint64_t* qemu_plugin_get_hwaddr(uint32_t info, uint64_t address) {
 bool qemu_plugin_hwaddr_is_io(const uint64_t* address) { return *address == ~(uint64_t)0; }
 uint64_t qemu_plugin_hwaddr_phys_addr(const uint64_t* address) { return *address; }
 
-/* GLib's arrays, as far as they are used; the one register that code here names is rbx. */
-typedef struct {
-  uint8_t* data;
-  unsigned len;
-} byte_array;
-byte_array* g_byte_array_new(void) { return calloc(1, sizeof(byte_array)); }
-byte_array* g_byte_array_set_size(byte_array* array, unsigned length) {
-  array->data = realloc(array->data, length + 1);
-  array->len = length;
-  return array;
-}
-char* g_array_free(byte_array* array, int free_segment) {
-  if (free_segment) free(array->data);
-  free(array);
-  return NULL;
-}
+/* The one register that code here names is rbx. */
 byte_array* qemu_plugin_get_registers(void) {
   struct {
     void* handle;
@@ -187,28 +151,12 @@ int main(int count, char** words) {
     puts(strcmp(words[1], "--help") == 0 ? "-plugin [file=]<file>" : "QEMU emulator version 9.2.0");
     return 0;
   }
-  char* file = NULL;
-  for (int i = 1; i + 1 < count; ++i) {
-    if (strcmp(words[i], "-plugin") == 0) file = words[i + 1];
-  }
-  char* arguments[8];
-  int argument_count = 0;
-  for (char* at = strchr(file, ','); at != NULL; at = strchr(at, ',')) {
-    *at++ = '\0';
-    arguments[argument_count++] = at;
-  }
-  void* const plugin = dlopen(file, RTLD_NOW);
-  if (plugin == NULL) {
-    fprintf(stderr, "%s\n", dlerror());
-    return 1;
-  }
   const qemu_info_t info = {.target_name = "x86_64",
                             .version = {.min = 2, .cur = 4},
                             .system_emulation = true,
                             .system = {.smp_vcpus = 1, .max_vcpus = 1}};
-  int (*install)(uint64_t, const qemu_info_t*, int, char**) = NULL;
-  *(void**)&install = dlsym(plugin, "qemu_plugin_install");
-  if (install(1, &info, argument_count, arguments) != 0) return 3;
+  const int status = load_plugin(count, words, &info);
+  if (status != 0) return status;
   for (int i = 0; i < block_count; ++i) translated(1, &blocks[i]);
   FILE* const script = fopen(getenv("FAKE_QEMU_SCRIPT"), "r");
   char line[128], verb[32];

@@ -38,7 +38,7 @@ def round_of(base: int) -> tuple[dict[str, int], list[int], int]:
 def test_flushes_and_prefetches_find_their_lines_by_the_registers_of_that_moment(
     compiled: Compile, tmp_path: Path
 ) -> None:
-    qemu = compiled("fake_qemu", SOURCE.read_text(), "-rdynamic", "-ldl")
+    qemu = compiled("fake_qemu", SOURCE.read_text(), f"-I{SOURCE.parent}", "-rdynamic", "-ldl")
     script = tmp_path / "script"
     # The same block twice, with other registers.
     rounds = [round_of(base) for base in (0x7F00_0000_0000, 0x7F11_2000_0000)]

@@ -24,7 +24,9 @@ Play = Callable[..., dict[str, Any]]
 @pytest.fixture
 def play(nearfar: Run, compiled: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     """What a run of a guest of 64 MiB that does some lines comes to."""
-    qemu = compiled("qemu-system-x86_64", SOURCE.read_text(), "-rdynamic", "-ldl")
+    qemu = compiled(
+        "qemu-system-x86_64", SOURCE.read_text(), f"-I{SOURCE.parent}", "-rdynamic", "-ldl"
+    )
 
     def run(*lines: str) -> dict[str, Any]:
         script = tmp_path / "script"
