@@ -1,9 +1,10 @@
 /* Reads a small part of its memory again and again, and says where that lies:
  *
- *   hot_part MIB HOT SECONDS NODE
+ *   hot_part MIB HOT SECONDS NODE [wait]
  *
  * HOT per cent of the pages, the last ones, are read. All lie on NODE at first; below 0: where they
- * come. About ten times a second it prints the milliseconds since it began to read, how many of
+ * come. With `wait`, it says when it has written them, and reads from the next line of its input
+ * on. About ten times a second it prints the milliseconds since it began to read, how many of
  * these pages are on another node than the last one, how many they are, and how many words it has
  * read. Exit status 1 if a word was not what it had written. */
 
@@ -36,7 +37,7 @@ static size_t near_pages(char* at, size_t pages) {
 }
 
 int main(int count, char** words) {
-  if (count != 5) return 2;
+  if (count != 5 && count != 6) return 2;
   const size_t pages = ((size_t)atoi(words[1]) << 20) / PAGE;
   const size_t hot = pages * (size_t)atoi(words[2]) / 100;
   const uint64_t most = (uint64_t)atoi(words[3]) * 1000;
@@ -50,6 +51,11 @@ int main(int count, char** words) {
   if (node >= 0 && syscall(SYS_mbind, memory, pages * PAGE, BIND, &nodes, 64, 0) != 0) return 2;
   for (size_t i = 0; i < pages; ++i) *(uint64_t*)(void*)(memory + i * PAGE) = i;
   if (node >= 0) syscall(SYS_mbind, memory, pages * PAGE, 0, NULL, 0, 0);
+  if (count == 6) {
+    puts("written");
+    fflush(stdout);
+    while (getchar() != '\n') continue;
+  }
   char* part = memory + (pages - hot) * PAGE;
   const uint64_t begun = milliseconds();
   uint64_t random = 88172645463325252U;

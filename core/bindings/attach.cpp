@@ -44,8 +44,9 @@ nb::dict counts_of(const Manager& manager) {
 
 void make(Manager* manager, int process, const Areas& only, const std::string& policy,
           std::pair<int, int> nodes, std::uint64_t interval_ns, std::uint32_t pairs,
-          std::pair<std::uint64_t, std::uint64_t> limit) {
+          std::pair<std::uint64_t, std::uint64_t> limit, bool watches_reads) {
   Manager::Options options{.process = process,
+                           .watches_reads = watches_reads,
                            .placing = {.policy = policy,
                                        .nodes = {nodes.first, nodes.second},
                                        .interval_ns = interval_ns,
@@ -61,7 +62,7 @@ void bind_attach(nb::module_& module) {
   module.def("attach_can_find_written", &nearfar::tier::attach::can_find_written);
   nb::class_<Manager>(module, "AttachManager")
       .def("__init__", &make, nb::kw_only(), "process"_a, "only"_a, "policy"_a, "nodes"_a,
-           "interval_ns"_a, "pairs"_a, "limit"_a)
+           "interval_ns"_a, "pairs"_a, "limit"_a, "watches_reads"_a)
       .def(
           "set_limit",
           [](Manager& manager, std::uint64_t pages, std::uint64_t share) {

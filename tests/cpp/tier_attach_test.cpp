@@ -29,6 +29,7 @@ class TwoNodes final : public ProcessMemory {
   struct FakePage {
     int node = near_node;
     bool written = false;
+    bool read = false;  // by what watches reads
     bool pinned = false;
     bool huge = false;
   };
@@ -48,7 +49,7 @@ class TwoNodes final : public ProcessMemory {
 
   bool look(const std::function<void(const Run&)>& found) override {
     for (const auto& [place, page] : pages)
-      found({place, place + page_bytes, page.written, page.huge});
+      found({place, place + page_bytes, page.written, page.huge, page.read});
     return !ended;
   }
   bool forget_writes() override {
@@ -67,6 +68,7 @@ class TwoNodes final : public ProcessMemory {
     for (std::size_t i = 0; i < places.size(); ++i) nodes[i] = move_one(places[i], node);
     near_most = std::max(near_most, on(near_node));
   }
+  [[nodiscard]] std::vector<Area> areas() const override { return {}; }
   [[nodiscard]] std::uint64_t thread_ns() const override { return 0; }
 
   std::map<Place, FakePage> pages;
@@ -129,6 +131,16 @@ TEST_F(AttachTest, PagesThatAreWrittenComeNearAndOthersMakeRoomFirst) {
   EXPECT_EQ(placer.counts().demoted, 80U);
   EXPECT_EQ(placer.counts().near, 100U);
   EXPECT_LE(memory_.near_most, 100U);
+}
+
+TEST_F(AttachTest, PagesThatAreOnlyReadComeNearWhereReadsAreWatched) {
+  memory_.add(0, 64, near_node);
+  memory_.add(64, 64, far_node);
+  Placer& placer = start({.pages = 64});
+  for (std::size_t page = 64; page < 80; ++page) memory_.page(page).read = true;
+  interval(0, 0);
+  for (std::size_t page = 64; page < 80; ++page) EXPECT_EQ(memory_.page(page).node, near_node);
+  EXPECT_EQ(placer.counts().promoted, 16U);
 }
 
 TEST_F(AttachTest, APageThatHasMovedIsNotFoundUsedByThatAlone) {

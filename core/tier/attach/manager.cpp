@@ -4,12 +4,30 @@
 #include <chrono>
 #include <utility>
 
+#include "tier/attach/os/damon.h"
+#include "tier/attach/watched_memory.h"
+
 namespace nearfar::tier::attach {
+namespace {
+
+std::uint64_t between_scans(const Placer::Options& placing) {
+  return placing.interval_ns / policy::scans_a_decision;
+}
+
+std::unique_ptr<ProcessMemory> watched(Target& target, const Manager::Options& options) {
+  if (!options.watches_reads) return nullptr;
+  return std::make_unique<WatchedMemory>(
+      target, std::make_unique<Damon>(options.process, between_scans(options.placing),
+                                      Damon::Folders{}));
+}
+
+}  // namespace
 
 Manager::Manager(Options options)
     : options_(std::move(options)),
       target_(options_.process, options_.only),
-      placer_(target_, options_.placing, options_.limit),
+      watched_(watched(target_, options_)),
+      placer_(memory(), options_.placing, options_.limit),
       limit_(options_.limit) {
   // Signals are for the thread that waits for the process's end.
   const os::SignalsBlocked blocked;
@@ -74,11 +92,13 @@ void Manager::run(const std::stop_token& stop) {
         settled_ = true;
       }
       publish();
-      wait(stop);
+      wait(stop, pause_ns());
+      wait_for_news(stop);
     }
   } catch (...) {
     error_ = std::current_exception();
   }
+  memory().leave();
   const std::lock_guard lock(mutex_);
   ended_ = true;
 }
@@ -106,14 +126,27 @@ void Manager::trim(const std::stop_token& stop) {
   while (!stop.stop_requested() && !is_paused() && placer_.trim()) publish();
 }
 
-/// Scans become up to eight times as rare while all pages are found unused.
+/// Scans become up to eight times as rare while all pages are found unused. What is left of the time
+/// passes while DAMON's round ends.
 std::uint64_t Manager::pause_ns() const {
-  return options_.placing.interval_ns / policy::scans_a_decision << quiet_;
+  const std::uint64_t whole = between_scans(options_.placing);
+  return (watched_ ? whole - whole / 4 : whole) << quiet_;
 }
 
-/// Until the next scan is due. A limit that changes meanwhile holds at once.
-void Manager::wait(const std::stop_token& stop) {
-  const auto due = std::chrono::steady_clock::now() + std::chrono::nanoseconds(pause_ns());
+/// Until DAMON has ended a round, and has begun the next one; not for ever, as that may have been
+/// turned off.
+void Manager::wait_for_news(const std::stop_token& stop) {
+  constexpr unsigned parts = 8;
+  constexpr unsigned most = 4 * parts;
+  const std::uint64_t part = between_scans(options_.placing) / parts;
+  for (unsigned i = 0; i < most && !stop.stop_requested() && !memory().has_news(); ++i)
+    wait(stop, part);
+  if (watched_) wait(stop, part);
+}
+
+/// For so long. A limit that changes meanwhile holds at once.
+void Manager::wait(const std::stop_token& stop, std::uint64_t ns) {
+  const auto due = std::chrono::steady_clock::now() + std::chrono::nanoseconds(ns);
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     if (!bell_.wait_until(lock, stop, due, [this] { return changed_; }) && !paused_) return;

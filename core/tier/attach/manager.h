@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -21,11 +22,12 @@ class Manager {
   struct Options {
     pid_t process = 0;
     std::vector<Area> only = {};  ///< what is managed of it; none: all that can be
+    bool watches_reads = false;  ///< by DAMON; else, pages that are written are in use
     Placer::Options placing;
     Limit limit;
   };
 
-  /// Throws InputError for a policy that there is not.
+  /// Throws InputError for a policy that there is not, and where DAMON is wanted and refused.
   explicit Manager(Options options);
   Manager(const Manager&) = delete;
   Manager& operator=(const Manager&) = delete;
@@ -51,11 +53,14 @@ class Manager {
   [[nodiscard]] bool step();
   [[nodiscard]] std::uint64_t pause_ns() const;
   void trim(const std::stop_token& stop);
-  void wait(const std::stop_token& stop);
+  [[nodiscard]] ProcessMemory& memory() { return watched_ ? *watched_ : target_; }
+  void wait(const std::stop_token& stop, std::uint64_t ns);
+  void wait_for_news(const std::stop_token& stop);
   void publish();
 
   Options options_;
   Target target_;
+  std::unique_ptr<ProcessMemory> watched_;  ///< the same with DAMON beside it
   Placer placer_;
   unsigned scans_ = 0;  // since the last decision
   unsigned quiet_ = 0;  // scans in a row that found nothing used

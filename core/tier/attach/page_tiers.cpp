@@ -40,7 +40,8 @@ void PageTiers::add(const Run& run) {
     if (seen_.empty() || seen_.back().base != base) seen_.push_back({.base = base});
     const std::uint64_t pages = bits((at - base) / page_bytes, (end - at) / page_bytes);
     seen_.back().present |= pages;
-    if (run.written) seen_.back().used |= pages;
+    if (run.written) seen_.back().written |= pages;
+    if (run.written || run.accessed) seen_.back().used |= pages;
     seen_.back().huge |= run.huge;
     at = end;
   }
@@ -89,6 +90,7 @@ void PageTiers::update(std::uint32_t number, const Seen& now) {
   group.refused &= now.present;
   group.left_out &= now.present;
   group.used = now.used;
+  group.written = now.written;
   // Pages that the kernel has collapsed into a huge one look written by that alone.
   if (now.huge && !group.huge) group.left_out |= group.present;
   group.huge = now.huge;
@@ -129,9 +131,9 @@ std::uint64_t PageTiers::tell() {
     Group& group = all_[number];
     std::size_t size = 0;
     for_each(group.present & ~group.left_out, [&](unsigned which) {
-      const bool written = (group.used >> which & 1U) != 0;
-      scans[size++] = {
-          .page = Groups::page(number, which), .accessed = written, .written = written};
+      scans[size++] = {.page = Groups::page(number, which),
+                       .accessed = (group.used >> which & 1U) != 0,
+                       .written = (group.written >> which & 1U) != 0};
     });
     used += count(group.present & ~group.left_out & group.used);
     group.left_out = 0;

@@ -33,6 +33,7 @@ class PageTiers {
     std::uint64_t present = 0;
     std::uint64_t near = 0;
     std::uint64_t used = 0;  ///< found by the last look
+    std::uint64_t written = 0;  ///< of those
     std::uint64_t left_out = 0;  ///< moved since: the next look finds them used by that alone
     std::uint64_t refused = 0;  ///< would not move of late
     bool huge = false;
@@ -77,6 +78,7 @@ class PageTiers {
     Place base = 0;
     std::uint64_t present = 0;
     std::uint64_t used = 0;
+    std::uint64_t written = 0;
     bool huge = false;
   };
 

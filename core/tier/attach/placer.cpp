@@ -47,7 +47,9 @@ bool Placer::scan() {
   counts_.scanned += pages_.managed();
   pages_.check(policy::scans_a_decision);
   next_trimmed_ = 0;
-  counts_.detector_ns += memory_.thread_ns() - begun;
+  const std::uint64_t others = memory_.others_ns();
+  counts_.detector_ns += memory_.thread_ns() - begun + (others - others_ns_);
+  others_ns_ = others;
   note();
   return true;
 }

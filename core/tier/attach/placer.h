@@ -59,7 +59,7 @@ class Placer {
   /// Throws InputError for a policy that there is not.
   Placer(ProcessMemory& memory, const Options& options, Limit limit);
 
-  /// Whether the policy learns of written pages; the kernel must note them then.
+  /// Whether the policy learns of pages in use; the kernel must note writes then.
   [[nodiscard]] bool needs_writes() const { return policy_->needs_scans(); }
   /// Looks at the memory once. False if that is no more possible.
   bool scan();
@@ -93,6 +93,7 @@ class Placer {
   std::vector<PageIndex> leaving_;  // of one step
   PageIndex next_trimmed_ = 0;
   bool found_any_ = true;
+  std::uint64_t others_ns_ = 0;  // counted so far
   Counts counts_;
 };
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "tier/os/system.h"
 
@@ -11,12 +12,20 @@ namespace nearfar::tier::attach {
 using os::page_bytes;
 using os::Place;
 
+/// A part of a process's memory.
+struct Area {
+  Place begin = 0;
+  Place end = 0;
+  friend bool operator==(const Area&, const Area&) = default;
+};
+
 /// Neighbouring pages in RAM of which the same is known.
 struct Run {
   Place begin = 0;
   Place end = 0;
   bool written = false;  ///< since writes were last forgotten
   bool huge = false;  ///< mapped as whole huge pages
+  bool accessed = false;  ///< read or written since the look before, where that is watched
 };
 
 /// The memory of a process, as another one looks at it and moves it between nodes: the seam at
@@ -38,8 +47,16 @@ class ProcessMemory {
   /// Moves pages to a node; the node of each afterwards, or -errno of one that stays. The rest of a
   /// huge page moves with it.
   virtual void move(std::span<const Place> pages, int node, std::span<int> nodes) = 0;
+  /// What was managed in the last look, or can be before the first, in order of address.
+  [[nodiscard]] virtual std::vector<Area> areas() const = 0;
+  /// Whether another look would tell more of what is used than the last one.
+  [[nodiscard]] virtual bool has_news() { return true; }
+  /// It is looked at no more.
+  virtual void leave() {}
   /// Processor time of the calling thread.
   [[nodiscard]] virtual std::uint64_t thread_ns() const = 0;
+  /// Processor time that looking has taken of other threads.
+  [[nodiscard]] virtual std::uint64_t others_ns() const { return 0; }
 };
 
 }  // namespace nearfar::tier::attach

@@ -195,13 +195,19 @@ def attach() -> Finding:
     obstacle = attach_machine.attach_obstacle()
     if obstacle is not None:
         return Finding("attach", OPTIONAL, obstacle.reason, effect, obstacle.mend)
-    if not attach_machine.notes_writes():
-        found = (
-            "this kernel notes no writes to other processes' pages; --policy static does without"
-        )
-        return Finding("attach", OPTIONAL, found, effect, attach_machine.GET_SOFT_DIRTY)
-    found = "pages in use are found by soft-dirty bits"
-    return Finding("attach", OK, found, effect)
+    writes = attach_machine.notes_writes()
+    reads = attach_machine.damon_obstacle()
+    if reads is None:
+        also = " or dirty (soft-dirty bits)" if writes else ""
+        return Finding("attach", OK, f"pages in use are found by damon{also}", effect)
+    if writes:
+        found = f"written pages are found, by dirty (soft-dirty bits); read ones not: {reads.reason}"
+        return Finding("attach", OPTIONAL, found, effect, reads.mend)
+    found = (
+        "this kernel notes no writes to other processes' pages, and reads are not seen: "
+        f"{reads.reason}; --policy static does without"
+    )
+    return Finding("attach", OPTIONAL, found, effect, attach_machine.GET_SOFT_DIRTY)
 
 
 def swap() -> Finding:

@@ -18,7 +18,7 @@ DEFAULT_INTERVAL_NS = 5_000_000_000
 DEFAULT_PAIRS = 1000
 LEAST_INTERVAL_NS = 10_000_000
 MOST_PAIRS = 1 << 20
-DIRTY, ACCESSED, PROBE = "dirty", "accessed", "probe"
+DIRTY, ACCESSED, PROBE, DAMON = "dirty", "accessed", "probe", "damon"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ pages are written: then only the policy that does without can be tried.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -13,12 +14,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from nearfar.tier.attach.damon import claimed_damon, damon_obstacle
 from nearfar.tier.attach.machine import attach_obstacle, notes_writes
 from nearfar.tier.client import find
 from nearfar.tier.far import nodes
@@ -28,8 +31,11 @@ _OBSTACLE = attach_obstacle()
 pytestmark = pytest.mark.skipif(_OBSTACLE is not None, reason=str(_OBSTACLE))
 # Debian's kernels note writes, and others do not: scripts/kernels runs these there.
 needs_writes = pytest.mark.other_kernel
+KDAMONDS = Path("/sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds")
+TRACE = Path("/sys/kernel/tracing/instances/nearfar")
 FAR = f"node:{nodes()[-1]}"
 LIMIT = 60 * SLOWER
+WRITES = ("--detector", "dirty")
 
 # Holds 24 MiB that may be shared, says where they are, and tells their sum for each line.
 HOLDS = """
@@ -226,12 +232,73 @@ def test_the_manager_ends_with_the_program_and_says_what_was_done(
     assert "pages promoted" in manager.process.stdout.read()
 
 
+@pytest.fixture
+def damon() -> Iterator[None]:
+    """DAMON, of which a machine has one, for this test alone."""
+    with Path(tempfile.gettempdir(), "nearfar-test-damon").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        obstacle = damon_obstacle()
+        if obstacle is not None:
+            pytest.skip(str(obstacle))
+        yield
+
+
 @needs_writes
 def test_pages_that_are_written_come_near_and_others_when_those_are(
     start: Callable[..., Program], attach: Attach, tier: Tier, tmp_path: Path
 ) -> None:
     program = start(compiled(PROGRAMS / "programs" / "phases.c", tmp_path / "phases"))
-    attach(program.pid, near="6MiB", policy="raminate")
+    come_near_in_turn(program, attach(program.pid, *WRITES, near="6MiB", policy="raminate"), tier)
+
+
+@needs_writes
+@pytest.mark.usefixtures("damon")
+def test_pages_that_are_only_read_come_near_and_damon_is_left_as_it_was(
+    start: Callable[..., Program], attach: Attach, tier: Tier, tmp_path: Path
+) -> None:
+    program = start(compiled(PROGRAMS / "programs" / "phases.c", tmp_path / "phases"), "reads")
+    manager = attach(program.pid, "--interval", "1s", near="6MiB", policy="raminate")
+    assert tier("stats", program.pid)["detector"] == "damon"
+    assert KDAMONDS.read_text() == "1\n"
+    come_near_in_turn(program, manager, tier)
+    tier("detach", program.pid)
+    assert manager.ended()["detector_ns"] > 0
+    assert (KDAMONDS.read_text(), TRACE.exists()) == ("0\n", False)
+
+
+@needs_writes
+@pytest.mark.usefixtures("damon")
+def test_damon_of_a_killed_manager_is_taken_over(holding: Program, attach: Attach) -> None:
+    first = attach(holding.pid, "--detector", "damon", policy="raminate")
+    first.process.kill()
+    first.process.wait()
+    assert KDAMONDS.read_text() == "1\n"
+    second = attach(holding.pid, "--detector", "damon", policy="raminate")
+    second.process.send_signal(signal.SIGINT)
+    second.ended()
+    assert (KDAMONDS.read_text(), TRACE.exists()) == ("0\n", False)
+
+
+@needs_writes
+@pytest.mark.usefixtures("damon")
+def test_damon_in_other_use_is_refused_or_done_without(
+    refused: Callable[..., str], holding: Program, attach: Attach, tier: Tier
+) -> None:
+    words = ("tier", "attach", "--flat", "--near", "25%", "--far", FAR, "--detector", "damon")
+    KDAMONDS.write_text("1")
+    try:
+        assert "another program has set DAMON up" in refused(*words, str(holding.pid))
+    finally:
+        KDAMONDS.write_text("0")
+    with claimed_damon():
+        assert "used by another `nearfar tier attach`" in refused(*words, str(holding.pid))
+        attach(holding.pid, policy="raminate")
+        assert tier("stats", holding.pid)["detector"] == "dirty"
+
+
+def come_near_in_turn(program: Program, manager: Manager, tier: Tier) -> None:
+    """One part of its pages after another, as a program that has phases uses them."""
+    assert manager.process.poll() is None
     first = tier("stats", program.pid)
     while first["promoted"] < 100:
         first = tier("stats", program.pid)
@@ -250,7 +317,7 @@ def test_an_idle_program_is_not_found_to_write_what_was_moved(
     start: Callable[..., Program], attach: Attach, tier: Tier, tmp_path: Path
 ) -> None:
     program = start(compiled(PROGRAMS / "programs" / "phases.c", tmp_path / "phases"))
-    attach(program.pid, near="6MiB", policy="raminate")
+    attach(program.pid, *WRITES, near="6MiB", policy="raminate")
     while tier("stats", program.pid)["promoted"] < 100:
         assert program.process.poll() is None
     program.go_on()
@@ -302,7 +369,7 @@ def test_a_program_that_was_started_on_two_tiers_is_refused(
         (("--far", "file"), "--far: found file, expected node:N: from outside"),
         (("--far", "node:999"), "--far node:999: found no such NUMA node with memory"),
         (("--policy", "fifo"), "--policy: found 'fifo', expected one of static, raminate"),
-        (("--detector", "probe"), "--detector: found probe, expected dirty"),
+        (("--detector", "probe"), "--detector: found 'probe', expected one of damon, dirty"),
         (("--detector", "drity"), "did you mean dirty?"),
     ],
 )

@@ -1,5 +1,6 @@
 /* Writes to one quarter of its memory again and again, after a line of input to another quarter,
-   after the next to none. After a third it looks at every word. Answers each with a line. */
+   after the next to none. After a third it looks at every word. Answers each with a line. With an
+   argument, it reads instead of writing. */
 
 #include <poll.h>
 #include <stdint.h>
@@ -10,6 +11,7 @@
 enum { PAGE = 4096, PAGES = 4096, QUARTER = PAGES / 4 };
 
 static char* memory;
+static int only_reads;
 
 static uint64_t* word(size_t page) { return (uint64_t*)(void*)(memory + page * PAGE); }
 
@@ -29,12 +31,20 @@ static void answer(const char* line) {
 }
 
 static void use(size_t quarter) {
-  while (!has_input())
-    for (size_t i = 0; i < QUARTER; ++i) ++word(quarter * QUARTER + i)[1];
+  while (!has_input()) {
+    for (size_t i = 0; i < QUARTER; ++i) {
+      volatile uint64_t* used = word(quarter * QUARTER + i);
+      if (only_reads)
+        (void)used[1];
+      else
+        ++used[1];
+    }
+  }
   take_line();
 }
 
-int main(void) {
+int main(int count, char** words) {
+  only_reads = count > 1 && words[1] != NULL;
   memory = aligned_alloc(PAGE, (size_t)PAGES * PAGE);
   if (memory == NULL) return 1;
   for (size_t i = 0; i < PAGES; ++i) *word(i) = i * 77;

@@ -100,7 +100,18 @@ std::vector<Area> common(const std::vector<Area>& areas, const std::vector<Area>
 }
 
 Target::Target(pid_t process, std::vector<Area> only)
-    : process_(process), only_(std::move(only)), handle_(call(__NR_pidfd_open, process, 0)) {}
+    : process_(process), only_(std::move(only)), handle_(call(__NR_pidfd_open, process, 0)) {
+  find_areas();
+}
+
+void Target::find_areas() {
+  // It takes five times as long as to look (58 ns a page on Linux 6.18).
+  constexpr unsigned looks_a_turn = 40;
+  if (only_.empty() && looks_++ % looks_a_turn == 0)
+    bound_ = bound(swap::os::contents(path("numa_maps")));
+  areas_ = manageable(swap::os::contents(path("maps")), bound_);
+  if (!only_.empty()) areas_ = common(areas_, only_);
+}
 
 std::string Target::path(const char* name) const {
   return "/proc/" + std::to_string(process_) + "/" + name;
@@ -117,12 +128,7 @@ bool Target::look(const std::function<void(const Run&)>& found) {
   const swap::os::Descriptor pages(
       call(__NR_openat, AT_FDCWD, word(path("pagemap").c_str()), O_RDONLY | O_CLOEXEC));
   if (has_ended() || !pages.open()) return false;
-  // It takes five times as long as to look (58 ns a page on Linux 6.18).
-  constexpr unsigned looks_a_turn = 40;
-  if (only_.empty() && looks_++ % looks_a_turn == 0)
-    bound_ = bound(swap::os::contents(path("numa_maps")));
-  std::vector<Area> areas = manageable(swap::os::contents(path("maps")), bound_);
-  if (!only_.empty()) areas = common(areas, only_);
+  find_areas();
   std::array<os::ScannedRegion, 512> regions;
   os::PageScan scan{};
   scan.size = sizeof scan;
@@ -131,7 +137,7 @@ bool Target::look(const std::function<void(const Run&)>& found) {
   scan.inverted = os::page_is_zero;
   scan.all_of = os::page_is_present | os::page_is_zero;
   scan.told = os::page_is_soft_dirty | os::page_is_huge;
-  for (const Area& area : areas) {
+  for (const Area& area : areas_) {
     scan.end = area.end;
     for (scan.begin = area.begin; scan.begin < area.end; scan.begin = scan.walked_to) {
       const long got = call(__NR_ioctl, pages.number(), os::page_scan_request, word(&scan));

@@ -10,13 +10,6 @@
 
 namespace nearfar::tier::attach {
 
-/// A part of a process's memory.
-struct Area {
-  Place begin = 0;
-  Place end = 0;
-  friend bool operator==(const Area&, const Area&) = default;
-};
-
 /// What of a process's memory can be managed, by the lines of its file `maps`, in order of address:
 /// all that it may read but its code and files that it only reads, and nothing of devices, nor
 /// mappings that begin at places of `left_alone`. Neighbours are joined.
@@ -43,14 +36,17 @@ class Target final : public ProcessMemory {
   bool forget_writes() override;
   void find_nodes(std::span<const Place> pages, std::span<int> nodes) override;
   void move(std::span<const Place> pages, int node, std::span<int> nodes) override;
+  [[nodiscard]] std::vector<Area> areas() const override { return areas_; }
   [[nodiscard]] std::uint64_t thread_ns() const override { return swap::os::cpu_time_ns(); }
 
  private:
   [[nodiscard]] bool has_ended() const;
+  void find_areas();
   [[nodiscard]] std::string path(const char* name) const;
 
   pid_t process_;
   std::vector<Area> only_;
+  std::vector<Area> areas_;
   std::vector<Place> bound_;  ///< looked up once in a while, as it takes a walk of the page tables
   unsigned looks_ = 0;
   swap::os::Descriptor handle_;

@@ -62,8 +62,9 @@ def add_arguments(parser: Parser) -> None:
     add_placing(parser)
     parser.epilog = (
         "The command runs for as long as the process does. Ctrl-C, `nearfar tier detach` or its "
-        "own end leave the process running and its pages where they are. Written pages are found "
-        "(--detector dirty), by soft-dirty bits."
+        "own end leave the process running and its pages where they are. Pages in use are found by "
+        "DAMON, which sees reads (--detector damon, for root), or are written ones, by soft-dirty "
+        "bits (--detector dirty)."
     )
 
 

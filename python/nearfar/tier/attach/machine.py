@@ -9,14 +9,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from nearfar.errors import InputError, check_one_of
-from nearfar.tier.control import DETECTORS, PLACEMENT_POLICIES, Flat
+from nearfar.tier.attach.damon import damon_obstacle
+from nearfar.tier.control import PLACEMENT_POLICIES, Flat
 from nearfar.tier.far import node_of
 from nearfar.tier.far_names import NODE
-from nearfar.tier.flat import DIRTY, FlatOptions, settings_of
+from nearfar.tier.flat import DAMON, DIRTY, FlatOptions, settings_of
 from nearfar.tier.machine import GET_LIBRARY, Obstacle
 
-# Writes are all that is seen from outside, and by those alone `payback` finds no move worthwhile.
+# A page written once in a scan, or found read in one, is too little for `payback` to move it soon.
 DEFAULT_POLICY = "raminate"
+DETECTORS = (DAMON, DIRTY)
 _STATIC = "static"  # the policy that asks for no detector
 GET_KERNEL = "a Linux kernel of 6.7 or newer"
 GET_SOFT_DIRTY = "a kernel that was built with CONFIG_MEM_SOFT_DIRTY, as Debian's are"
@@ -54,22 +56,35 @@ def attach_settings(far: str, options: FlatOptions) -> Flat:
     far_node = node_of(far)
     policy = options.policy or DEFAULT_POLICY
     check_one_of("--policy", policy, PLACEMENT_POLICIES)
-    if options.detector not in (None, DIRTY):
-        check_one_of("--detector", str(options.detector), DETECTORS)
-        raise InputError(
-            f"--detector: found {options.detector}, expected {DIRTY}: from outside, written pages "
-            "are found, and no others"
-        )
+    if options.detector is not None:
+        check_one_of("--detector", options.detector, DETECTORS)
     obstacle = attach_obstacle()
     if obstacle is not None:
         raise InputError(f"tier: {obstacle}")
-    if policy != _STATIC and not notes_writes():
+    return settings_of(options, policy, _detector(policy, options.detector), far_node)
+
+
+def _detector(policy: str, wanted: str | None) -> str:
+    """The one that was asked for, or the best; a policy that asks for none has the simplest. Raises
+    InputError for one that this kernel does not have, or not for this user."""
+    if wanted == DAMON:
+        obstacle = damon_obstacle()
+        if obstacle is not None:
+            raise InputError(f"--detector {DAMON}: {obstacle}")
+        return DAMON
+    if policy == _STATIC:
+        return DIRTY
+    reads = None if wanted == DIRTY else damon_obstacle()
+    if wanted is None and reads is None:
+        return DAMON
+    if not notes_writes():
         raise InputError(
             f"--policy {policy}: Linux {platform.release()} does not note which pages of "
-            f"other processes are written (soft-dirty bits), expected {GET_SOFT_DIRTY}; "
+            f"other processes are written (soft-dirty bits), expected {GET_SOFT_DIRTY}"
+            f"{f', or DAMON: {reads}' if reads else ''}; "
             f"--policy {_STATIC}, which holds the limit alone, does without"
         )
-    return settings_of(options, policy, DIRTY, far_node)
+    return DIRTY
 
 
 def check_process(process: int) -> None:

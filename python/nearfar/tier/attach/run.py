@@ -8,9 +8,11 @@ from typing import Any
 
 from nearfar._core import AttachManager
 from nearfar.tier.attach.attached import Attached, claimed
+from nearfar.tier.attach.damon import claimed_damon
 from nearfar.tier.attach.machine import check_process
 from nearfar.tier.attach.target import Target
 from nearfar.tier.control import PAGE, Flat
+from nearfar.tier.flat import DAMON
 from nearfar.tier.server import serving
 from nearfar.tier.tree import check_near
 
@@ -42,8 +44,10 @@ def managing(target: Target, near_bytes: int, flat: Flat) -> Iterator[Attached]:
     """Manage it for as long as the block runs. Raises InputError as `manage` does."""
     check_near(near_bytes)
     check_process(target.process)
-    claim = claimed(target.process)
-    try:
+    with contextlib.ExitStack() as claims:
+        claim = claims.enter_context(claimed(target.process))
+        if flat.detector == DAMON:
+            claims.enter_context(claimed_damon())
         manager = AttachManager(
             process=target.process,
             only=list(target.only),
@@ -52,10 +56,9 @@ def managing(target: Target, near_bytes: int, flat: Flat) -> Iterator[Attached]:
             interval_ns=flat.interval_ns,
             pairs=flat.pairs,
             limit=(near_bytes // PAGE, 0 if flat.share is None else flat.share.millionths),
+            watches_reads=flat.detector == DAMON,
         )
         try:
             yield Attached(manager, target, flat, claim)
         finally:
             manager.stop()
-    finally:
-        claim.close()
