@@ -296,12 +296,22 @@ def test_damon_in_other_use_is_refused_or_done_without(
         assert tier("stats", holding.pid)["detector"] == "dirty"
 
 
+def decided(program: Program, tier: Tier) -> dict[str, Any]:
+    """Its figures when the part that it uses first has been found, and is near: by exchanges, or
+    since the limit came to hold, as pages that are not used leave first."""
+    found = tier("stats", program.pid)
+    while found["found_used"] < 1000:
+        assert program.process.poll() is None
+        found = tier("stats", program.pid)
+    while (stats := tier("stats", program.pid))["decisions"] < found["decisions"] + 3:
+        assert program.process.poll() is None
+    return stats
+
+
 def come_near_in_turn(program: Program, manager: Manager, tier: Tier) -> None:
     """One part of its pages after another, as a program that has phases uses them."""
     assert manager.process.poll() is None
-    first = tier("stats", program.pid)
-    while first["promoted"] < 100:
-        first = tier("stats", program.pid)
+    first = decided(program, tier)
     assert program.go_on() == "another part"
     while tier("stats", program.pid)["promoted"] < first["promoted"] + 100:
         assert program.process.poll() is None
@@ -318,9 +328,10 @@ def test_an_idle_program_is_not_found_to_write_what_was_moved(
 ) -> None:
     program = start(compiled(PROGRAMS / "programs" / "phases.c", tmp_path / "phases"))
     attach(program.pid, *WRITES, near="6MiB", policy="raminate")
-    while tier("stats", program.pid)["promoted"] < 100:
-        assert program.process.poll() is None
+    first = decided(program, tier)
     program.go_on()
+    while tier("stats", program.pid)["promoted"] < first["promoted"] + 100:
+        assert program.process.poll() is None
     program.go_on()
     idle = tier("stats", program.pid)
     while (seen := tier("stats", program.pid))["scanned"] < idle["scanned"] + 20 * 4096:
@@ -334,7 +345,8 @@ def test_an_idle_program_is_not_found_to_write_what_was_moved(
 def test_a_kernel_that_notes_no_writes_is_named_with_what_does_without(
     refused: Callable[..., str], holding: Program
 ) -> None:
-    said = refused("tier", "attach", "--flat", "--near", "25%", "--far", FAR, str(holding.pid))
+    words = ("tier", "attach", "--flat", "--near", "25%", "--far", FAR, "--detector", "dirty")
+    said = refused(*words, str(holding.pid))
     assert "does not note which pages of other processes are written" in said
     assert "--policy static" in said
 
