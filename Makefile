@@ -175,7 +175,7 @@ bench-flat: install ## processor time of exchanging pages between two tiers and 
 	@$(BIN)/python bench/tier_attach.py
 
 .PHONY: bench-kernel
-bench-kernel: install $(STAMPS)/test ## compare pages promoted by tier run --flat with Linux's own tiering, in a guest with a slow node
+bench-kernel: install $(STAMPS)/test ## compare pages promoted by tier attach and run --flat with Linux's own tiering, in a guest with a slow node
 	@$(BIN)/python bench/tier_kernel.py
 
 .PHONY: stress

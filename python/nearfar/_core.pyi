@@ -563,7 +563,8 @@ class AttachManager:
     """Exchanges pages of a process between two nodes (near, far), in a thread of its own.
 
     `only`: the spans of addresses that are managed; none: all that can be. `limit`: pages, and
-    where not 0 the millionths of all managed memory that hold in their place.
+    where not 0 the millionths of all managed memory that hold in their place. `watches_reads`: by
+    DAMON; else pages that are written are in use.
     """
 
     def __init__(
@@ -576,6 +577,7 @@ class AttachManager:
         interval_ns: int,
         pairs: int,
         limit: tuple[int, int],
+        watches_reads: bool,
     ) -> None: ...
     def set_limit(self, pages: int, share: int) -> None: ...
     def limit(self) -> tuple[int, int]: ...

@@ -1,5 +1,5 @@
-// DAMON as a detector of reads: its files are a folder of this test's own, with what the kernel would
-// have in it.
+// DAMON as a detector of reads: its files are a folder of this test's own, with what the kernel
+// would have in it.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -39,10 +39,10 @@ class DamonTest : public testing::Test {
     put("kdamonds/0/state", "off\n");
     put("kdamonds/0/contexts/nr_contexts", "0\n");
     for (const char* name :
-         {"operations", "targets/nr_targets", "targets/0/pid_target", "targets/0/regions/nr_regions",
-          "monitoring_attrs/intervals/sample_us", "monitoring_attrs/intervals/aggr_us",
-          "monitoring_attrs/intervals/update_us", "monitoring_attrs/nr_regions/min",
-          "monitoring_attrs/nr_regions/max"})
+         {"operations", "targets/nr_targets", "targets/0/pid_target",
+          "targets/0/regions/nr_regions", "monitoring_attrs/intervals/sample_us",
+          "monitoring_attrs/intervals/aggr_us", "monitoring_attrs/intervals/update_us",
+          "monitoring_attrs/nr_regions/min", "monitoring_attrs/nr_regions/max"})
       put(std::string("kdamonds/0/contexts/0/") + name, "");
     for (int i = 0; i < 20; ++i) {
       const std::string region = "kdamonds/0/contexts/0/targets/0/regions/" + std::to_string(i);

@@ -17,8 +17,8 @@ std::uint64_t between_scans(const Placer::Options& placing) {
 std::unique_ptr<ProcessMemory> watched(Target& target, const Manager::Options& options) {
   if (!options.watches_reads) return nullptr;
   return std::make_unique<WatchedMemory>(
-      target, std::make_unique<Damon>(options.process, between_scans(options.placing),
-                                      Damon::Folders{}));
+      target,
+      std::make_unique<Damon>(options.process, between_scans(options.placing), Damon::Folders{}));
 }
 
 }  // namespace
@@ -126,8 +126,8 @@ void Manager::trim(const std::stop_token& stop) {
   while (!stop.stop_requested() && !is_paused() && placer_.trim()) publish();
 }
 
-/// Scans become up to eight times as rare while all pages are found unused. What is left of the time
-/// passes while DAMON's round ends.
+/// Scans become up to eight times as rare while all pages are found unused. What is left of the
+/// time passes while DAMON's round ends.
 std::uint64_t Manager::pause_ns() const {
   const std::uint64_t whole = between_scans(options_.placing);
   return (watched_ ? whole - whole / 4 : whole) << quiet_;

@@ -33,6 +33,7 @@ from nearfar.simulate.programs.qemu import GET_PLUGIN, GET_QEMU, QEMU, folder, f
 from nearfar.tier import flat as tier_flat
 from nearfar.tier import machine as tier_machine
 from nearfar.tier.attach import machine as attach_machine
+from nearfar.tier.attach.damon import damon_obstacle
 from nearfar.tier.control import COPY, MOVE
 from nearfar.tier.far import nodes as memory_nodes
 from nearfar.tier.swap import machine as swap_machine
@@ -196,12 +197,12 @@ def attach() -> Finding:
     if obstacle is not None:
         return Finding("attach", OPTIONAL, obstacle.reason, effect, obstacle.mend)
     writes = attach_machine.notes_writes()
-    reads = attach_machine.damon_obstacle()
+    reads = damon_obstacle()
     if reads is None:
         also = " or dirty (soft-dirty bits)" if writes else ""
         return Finding("attach", OK, f"pages in use are found by damon{also}", effect)
     if writes:
-        found = f"written pages are found, by dirty (soft-dirty bits); read ones not: {reads.reason}"
+        found = f"pages in use are found by dirty (soft-dirty bits), reads not: {reads.reason}"
         return Finding("attach", OPTIONAL, found, effect, reads.mend)
     found = (
         "this kernel notes no writes to other processes' pages, and reads are not seen: "

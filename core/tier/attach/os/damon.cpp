@@ -30,8 +30,7 @@ long write_to(const std::string& file, std::string_view value) {
   const Descriptor opened(
       call(__NR_openat, AT_FDCWD, word(file.c_str()), O_WRONLY | O_TRUNC | O_CLOEXEC));
   if (!opened.open()) return -ENOENT;
-  const long written =
-      call(__NR_write, opened.number(), word(value.data()), word(value.size()));
+  const long written = call(__NR_write, opened.number(), word(value.data()), word(value.size()));
   return written < 0 ? written : 0;
 }
 
