@@ -248,7 +248,8 @@ def test_pages_that_are_written_come_near_and_others_when_those_are(
     start: Callable[..., Program], attach: Attach, tier: Tier, tmp_path: Path
 ) -> None:
     program = start(compiled(PROGRAMS / "programs" / "phases.c", tmp_path / "phases"))
-    come_near_in_turn(program, attach(program.pid, *WRITES, near="6MiB", policy="raminate"), tier)
+    attach(program.pid, *WRITES, near="6MiB", policy="raminate")
+    come_near_in_turn(program, tier)
 
 
 @needs_writes
@@ -260,10 +261,28 @@ def test_pages_that_are_only_read_come_near_and_damon_is_left_as_it_was(
     manager = attach(program.pid, "--interval", "1s", near="6MiB", policy="raminate")
     assert tier("stats", program.pid)["detector"] == "damon"
     assert KDAMONDS.read_text() == "1\n"
-    come_near_in_turn(program, manager, tier)
+    come_near_in_turn(program, tier)
     tier("detach", program.pid)
     assert manager.ended()["detector_ns"] > 0
     assert (KDAMONDS.read_text(), TRACE.exists()) == ("0\n", False)
+
+
+@needs_writes
+@pytest.mark.usefixtures("damon")
+def test_a_program_is_started_with_nothing_loaded_into_it(
+    start: Callable[..., Program], tier: Tier, tmp_path: Path
+) -> None:
+    result = tmp_path / "result.json"
+    program = start(
+        sys.executable, "-m", "nearfar", "tier", "run", "--flat", "--near", "6MiB", "--far", FAR,
+        "--detector", "damon", "--interval", "1s", "--policy", "raminate", "--quiet", "--json",
+        result, "--", compiled(PROGRAMS / "programs" / "phases.c", tmp_path / "phases"), "reads",
+    )  # fmt: skip
+    come_near_in_turn(program, tier)
+    program.end()
+    figures = json.loads(result.read_text())
+    assert (figures["status"], figures["detector"]) == (0, "damon")
+    assert figures["promoted"] >= 100
 
 
 @needs_writes
@@ -308,9 +327,8 @@ def decided(program: Program, tier: Tier) -> dict[str, Any]:
     return stats
 
 
-def come_near_in_turn(program: Program, manager: Manager, tier: Tier) -> None:
+def come_near_in_turn(program: Program, tier: Tier) -> None:
     """One part of its pages after another, as a program that has phases uses them."""
-    assert manager.process.poll() is None
     first = decided(program, tier)
     assert program.go_on() == "another part"
     while tier("stats", program.pid)["promoted"] < first["promoted"] + 100:

@@ -55,8 +55,8 @@ def add_flat(parser: Parser) -> None:
         metavar="NAME",
         help="how pages in use are found: "
         + ", ".join(name for name in DETECTORS if name != "sampled")
-        + "; default: accessed where the kernel can (Linux 7.3), else probe. From outside: damon, "
-        "for root, else dirty",
+        + "; default: accessed where the kernel can (Linux 7.3), else probe. From outside, so that "
+        "nothing is loaded into the program: damon, for root, or dirty",
     )
 
 

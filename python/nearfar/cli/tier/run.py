@@ -30,7 +30,7 @@ from nearfar.errors import InputError
 from nearfar.results.faults import DEFAULT_POLICY
 from nearfar.simulate.programs.elf import Command, command
 from nearfar.tier.control import AUTO, BEST
-from nearfar.tier.flat import FlatOptions, flat_settings
+from nearfar.tier.flat import DAMON, FlatOptions, flat_settings
 from nearfar.tier.launch import NO_DELAY
 from nearfar.tier.launch import run as launch
 from nearfar.tier.outcome import Outcome
@@ -108,6 +108,12 @@ def _launch(args: argparse.Namespace, program: Command, flat: FlatOptions | None
         raise InputError(
             "--far: found none, expected FILE, anonymous, node:N or compressed, or --backend swap"
         )
+    if flat is not None and flat.detector == DAMON:
+        from nearfar.tier.attach.launch import run_from_outside
+        from nearfar.tier.attach.machine import attach_settings
+
+        warn_of_one_node(attach_settings(args.far, flat))
+        return run_from_outside(program, near_bytes_of(args.near), args.far, flat)
     if flat is not None:
         warn_of_one_node(flat_settings(args.far, flat))
     copied = warn_of_copies(args.evict, "tier", sigbus=args.sigbus)
