@@ -113,7 +113,8 @@ def _launch(args: argparse.Namespace, program: Command, flat: FlatOptions | None
         from nearfar.tier.attach.machine import attach_settings
 
         warn_of_one_node(attach_settings(args.far, flat))
-        return run_from_outside(program, near_bytes_of(args.near), args.far, flat)
+        near = near_bytes_of(args.near)
+        return run_from_outside(program.file, program.arguments, near, args.far, flat)
     if flat is not None:
         warn_of_one_node(flat_settings(args.far, flat))
     copied = warn_of_copies(args.evict, "tier", sigbus=args.sigbus)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from nearfar.errors import InputError
-from nearfar.simulate.programs.elf import Command
 from nearfar.tier.attach.machine import attach_settings
 from nearfar.tier.attach.run import managing
 from nearfar.tier.attach.target import Target
@@ -17,13 +17,15 @@ from nearfar.tier.server import serving
 from nearfar.tier.waiting import held_back, start, wait_for
 
 
-def run_from_outside(program: Command, near_bytes: int, far: str, options: FlatOptions) -> Outcome:
-    """Run it with at most `near_bytes` of its memory near, or the share that `options` say; its
+def run_from_outside(
+    file: str, arguments: Sequence[str], near_bytes: int, far: str, options: FlatOptions
+) -> Outcome:
+    """Run a program with at most `near_bytes` of its memory near, or the share that `options` say; its
     children are not managed. Raises InputError where `attach_settings` or `managing` does."""
     settings = attach_settings(far, options)
-    name = Path(program.arguments[0]).name
+    name = Path(arguments[0]).name
     with held_back() as let_through, contextlib.ExitStack() as stack:
-        process = start(program.arguments, program.file, let_through)
+        process = start(arguments, file, let_through)
         counts = dict.fromkeys(COUNTS, 0)
         limit = near_bytes
         try:
