@@ -27,16 +27,17 @@ def damon_obstacle(root: Path = Path("/")) -> Obstacle | None:
         return Obstacle(f"Linux {platform.release()} was built without DAMON", GET_DAMON)
     if not os.access(count, os.W_OK):
         return Obstacle("DAMON, which sees reads, is for root", "run it as root")
-    if not (root / _TRACING / "events/damon/damon_aggregated").exists():
-        return Obstacle(
-            f"found no events of DAMON in /{_TRACING}, by which it tells what was read", GET_TRACE
-        )
     try:
         claim = claimed_damon(root)
     except InputError as error:
         return Obstacle(str(error), "leave out --detector damon")
     with claim:
-        return _cannot_watch(root, count)
+        obstacle = _cannot_watch(root, count)
+    if obstacle is None and not (root / _TRACING / "events/damon/damon_aggregated").exists():
+        return Obstacle(
+            f"found no events of DAMON in /{_TRACING}, by which it tells what was read", GET_TRACE
+        )
+    return obstacle
 
 
 def _cannot_watch(root: Path, count: Path) -> Obstacle | None:

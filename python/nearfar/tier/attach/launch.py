@@ -20,8 +20,8 @@ from nearfar.tier.waiting import held_back, start, wait_for
 def run_from_outside(
     file: str, arguments: Sequence[str], near_bytes: int, far: str, options: FlatOptions
 ) -> Outcome:
-    """Run a program with at most `near_bytes` of its memory near, or the share that `options` say; its
-    children are not managed. Raises InputError where `attach_settings` or `managing` does."""
+    """Run a program with at most `near_bytes` of its memory near, or the share that `options` say;
+    its children are not managed. Raises InputError where `attach_settings` or `managing` does."""
     settings = attach_settings(far, options)
     name = Path(arguments[0]).name
     with held_back() as let_through, contextlib.ExitStack() as stack:
