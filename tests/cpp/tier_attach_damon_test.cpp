@@ -211,9 +211,14 @@ class OneRun final : public ProcessMemory {
 
 class GivenAccesses final : public AccessMonitor {
  public:
+  static constexpr Place refused = 0x50000;
+
   explicit GivenAccesses(std::vector<Area> accessed, std::vector<Area>& watched)
       : accessed_(std::move(accessed)), watched_(watched) {}
-  void watch(const std::vector<Area>& areas) override { watched_ = areas; }
+  void watch(const std::vector<Area>& areas) override {
+    if (areas.back().end == refused) throw InputError("refused");
+    watched_ = areas;
+  }
   bool listen() override { return true; }
   [[nodiscard]] std::vector<Area> take() override { return accessed_; }
   [[nodiscard]] std::uint64_t cpu_ns() const override { return 0; }
@@ -249,6 +254,16 @@ TEST(WatchedMemoryTest, HasOtherAreasWatchedAfterAFewLooks) {
   run.now = {{0x10000, 0x30000}};
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(memory.look([](const attach::Run& /*run*/) {}));
   EXPECT_EQ(watched, run.now);
+}
+
+TEST(WatchedMemoryTest, GoesOnWithTheAreasThatItHadWhereTheKernelRefusesOthers) {
+  OneRun run;
+  std::vector<Area> watched;
+  WatchedMemory memory(run, std::make_unique<GivenAccesses>(std::vector<Area>{}, watched));
+  const std::vector<Area> before = run.now;
+  run.now = {{0x10000, GivenAccesses::refused}};
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(memory.look([](const attach::Run& /*run*/) {}));
+  EXPECT_EQ(watched, before);
 }
 
 }  // namespace test_file

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
+
 namespace nearfar::tier::attach {
 
 WatchedMemory::WatchedMemory(ProcessMemory& memory, std::unique_ptr<AccessMonitor> monitor)
@@ -31,14 +33,18 @@ bool WatchedMemory::look(const std::function<void(const Run&)>& found) {
 }
 
 /// The kernel is told of another set of areas at most once in some looks: it answers when the round
-/// that is under way has ended.
+/// that is under way has ended. It refuses while the process ends; otherwise it is told again.
 void WatchedMemory::follow_areas() {
   constexpr unsigned looks_a_turn = 10;
   if (++looks_ % looks_a_turn != 0) return;
   std::vector<Area> areas = memory_.areas();
   if (areas.empty() || areas == watched_) return;
-  watched_ = std::move(areas);
-  monitor_->watch(watched_);
+  try {
+    monitor_->watch(areas);
+    watched_ = std::move(areas);
+  } catch (const InputError&) {
+    watched_.clear();
+  }
 }
 
 }  // namespace nearfar::tier::attach
