@@ -37,6 +37,7 @@ nb::dict counts_of(const Manager& manager) {
   dict["scanned"] = counts.scanned;
   dict["found_used"] = counts.found_used;
   dict["decisions"] = counts.decisions;
+  dict["lost_events"] = counts.lost_events;
   dict["detector_ns"] = counts.detector_ns;
   dict["mover_ns"] = counts.mover_ns;
   return dict;

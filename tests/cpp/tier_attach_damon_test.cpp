@@ -2,6 +2,7 @@
 // would have in it.
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -106,11 +107,35 @@ TEST_F(DamonTest, FindsWhatWasAccessedInARoundOnce) {
   EXPECT_FALSE(damon.listen());
   event(0x10000, 0x11000, 0);
   event(0x15000, 0x17000, 1);
-  put(trace + "trace_pipe", "CPU:1 [LOST 12 EVENTS]\nsomething else\n");
+  put(trace + "trace_pipe", "something else\n");
   EXPECT_TRUE(damon.listen());
   EXPECT_EQ(damon.take(), (std::vector<Area>{{0x14000, 0x17000}}));
   EXPECT_FALSE(damon.listen());
   EXPECT_TRUE(damon.take().empty());
+}
+
+TEST_F(DamonTest, EndsARoundWhoseEventsWereLostInPartAndCountsThem) {
+  add_trace();
+  Damon damon = this->damon();
+  damon.watch({{0x10000, 0x20000}});
+  put(trace + "trace_pipe", "CPU:1 [LOST 12 EVENTS]\n");
+  event(0x14000, 0x15000, 1);
+  EXPECT_TRUE(damon.listen());
+  EXPECT_EQ(damon.lost(), 12U);
+  EXPECT_EQ(damon.take(), (std::vector<Area>{{0x14000, 0x15000}}));
+  EXPECT_FALSE(damon.listen());
+  put(trace + "trace_pipe", "CPU:0 [LOST EVENTS]\n");
+  EXPECT_TRUE(damon.listen());
+  EXPECT_EQ(damon.lost(), 13U);
+}
+
+TEST_F(DamonTest, HasATraceThatHoldsAnEventOfEachRegion) {
+  constexpr std::uint64_t event_bytes = 52;  // as the kernel lays it out, with its header
+  add_trace();
+  Damon damon(4711, second, {.kdamonds = root_ / "kdamonds", .tracing = root_ / "tracing"});
+  damon.watch({{0x10000, 0x20000}});
+  const std::uint64_t most = std::stoull(context("monitoring_attrs/nr_regions/max"));
+  EXPECT_GE(std::stoull(said(root_ / trace / "buffer_size_kb")) * 1024, most * event_bytes);
 }
 
 TEST_F(DamonTest, PutsALineTogetherThatComesInTwoParts) {
@@ -133,6 +158,50 @@ TEST_F(DamonTest, IsToldOfOtherAreasWhileItRuns) {
   EXPECT_EQ(said(root_ / "kdamonds/0/state"), "commit");
   event(0x8000, 0x9000, 0);
   EXPECT_TRUE(damon.listen());
+}
+
+TEST_F(DamonTest, GoesOnByTheFirstAreaThatItHadWhereTheKernelRefusesOthers) {
+  add_trace();
+  Damon damon = this->damon();
+  damon.watch({{0x10000, 0x20000}});
+  files::remove(root_ / "kdamonds/0/state");
+  EXPECT_THROW(damon.watch({{0x8000, 0x30000}}), InputError);
+  EXPECT_EQ(said(root_ / trace / "events/damon/damon_aggregated/filter"),
+            "nr_accesses > 0 || start == " + std::to_string(0x10000));
+  event(0x8000, 0x9000, 0);
+  EXPECT_FALSE(damon.listen());
+  event(0x10000, 0x11000, 0);
+  EXPECT_TRUE(damon.listen());
+}
+
+TEST_F(DamonTest, IsSetUpAnewAfterItsStartWasRefused) {
+  add_trace();
+  Damon damon = this->damon();
+  files::remove(root_ / "kdamonds/0/state");
+  EXPECT_THROW(damon.watch({{0x10000, 0x20000}}), InputError);
+  EXPECT_EQ(said(root_ / "kdamonds/nr_kdamonds"), "0");
+  put("kdamonds/0/state", "off\n");
+  damon.watch({{0x10000, 0x20000}});
+  EXPECT_EQ(said(root_ / "kdamonds/0/state"), "on");
+}
+
+TEST_F(DamonTest, SaysThatAFileMayNotBeWrittenWhereThatIsSo) {
+  add_trace();
+  const files::path closed = root_ / trace / "buffer_size_kb";
+  ASSERT_EQ(::chmod(closed.c_str(), 0444), 0);
+  constexpr uid_t other_user = 65534;
+  const uid_t user = ::geteuid();
+  ASSERT_EQ(::seteuid(user == 0 ? other_user : user), 0);
+  std::string what;
+  try {
+    Damon damon = this->damon();
+    damon.watch({{0x10000, 0x20000}});
+  } catch (const InputError& error) {
+    what = error.what();
+  }
+  ASSERT_EQ(::seteuid(user), 0);
+  EXPECT_NE(what.find(closed.string()), std::string::npos) << what;
+  EXPECT_NE(what.find("Permission denied"), std::string::npos) << what;
 }
 
 TEST_F(DamonTest, IsLeftAsItWasAtTheEnd) {

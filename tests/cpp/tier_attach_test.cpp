@@ -70,11 +70,15 @@ class TwoNodes final : public ProcessMemory {
   }
   [[nodiscard]] std::vector<Area> areas() const override { return {}; }
   [[nodiscard]] std::uint64_t thread_ns() const override { return 0; }
+  [[nodiscard]] std::uint64_t others_ns() const override { return others; }
+  [[nodiscard]] std::uint64_t lost() const override { return lost_events; }
 
   std::map<Place, FakePage> pages;
   std::size_t near_most = 0;  // after any call
   unsigned calls = 0;
   bool ended = false;
+  std::uint64_t others = 0;
+  std::uint64_t lost_events = 0;
 
  private:
   /// As the kernel, it refuses the second page of a huge one that is on its way.
@@ -265,6 +269,24 @@ TEST_F(AttachTest, AProcessThatHasEndedIsNotLookedAt) {
   ASSERT_TRUE(placer.scan());
   memory_.ended = true;
   EXPECT_FALSE(placer.scan());
+}
+
+TEST_F(AttachTest, TheTimeOfAnotherThreadStaysCountedWhenThatHasEnded) {
+  memory_.add(0, 4, near_node);
+  Placer& placer = start({.pages = 4});
+  memory_.others = 700;
+  ASSERT_TRUE(placer.scan());
+  memory_.others = 0;
+  ASSERT_TRUE(placer.scan());
+  EXPECT_EQ(placer.counts().detector_ns, 700U);
+}
+
+TEST_F(AttachTest, WhatWasLostOfPagesInUseIsCounted) {
+  memory_.add(0, 4, near_node);
+  Placer& placer = start({.pages = 4});
+  memory_.lost_events = 12;
+  ASSERT_TRUE(placer.scan());
+  EXPECT_EQ(placer.counts().lost_events, 12U);
 }
 
 TEST_F(AttachTest, WithOneNodePagesAreCountedAsIfThereWereTwo) {

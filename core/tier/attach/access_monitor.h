@@ -17,12 +17,14 @@ class AccessMonitor {
   virtual ~AccessMonitor() = default;
 
   /// These areas, in order of address, are watched from now on. Throws InputError where the kernel
-  /// refuses.
+  /// refuses: then those before are watched on.
   virtual void watch(const std::vector<Area>& areas) = 0;
   /// Takes up what has been found; whether a round has ended since `take`.
   virtual bool listen() = 0;
   /// What was accessed in the rounds since the call before, in order of address.
   [[nodiscard]] virtual std::vector<Area> take() = 0;
+  /// How much of what was found has been lost, in events of the kernel's.
+  [[nodiscard]] virtual std::uint64_t lost() const { return 0; }
   /// Processor time that watching has taken of other threads than the caller's.
   [[nodiscard]] virtual std::uint64_t cpu_ns() const = 0;
   /// Watches nothing any more.

@@ -47,7 +47,9 @@ bool Placer::scan() {
   counts_.scanned += pages_.managed();
   pages_.check(policy::scans_a_decision);
   next_trimmed_ = 0;
-  const std::uint64_t others = memory_.others_ns();
+  counts_.lost_events = memory_.lost();
+  // Of a thread that has ended, the kernel tells no time.
+  const std::uint64_t others = std::max(others_ns_, memory_.others_ns());
   counts_.detector_ns += memory_.thread_ns() - begun + (others - others_ns_);
   others_ns_ = others;
   note();

@@ -24,6 +24,7 @@ struct Counts {
   std::uint64_t scanned = 0;
   std::uint64_t found_used = 0;
   std::uint64_t decisions = 0;
+  std::uint64_t lost_events = 0;  ///< of the kernel's, about pages in use
   std::uint64_t detector_ns = 0;
   std::uint64_t mover_ns = 0;
 };

@@ -53,6 +53,8 @@ class ProcessMemory {
   [[nodiscard]] virtual bool has_news() { return true; }
   /// It is looked at no more.
   virtual void leave() {}
+  /// How much of what was found used has been lost, in events of the kernel's.
+  [[nodiscard]] virtual std::uint64_t lost() const { return 0; }
   /// Processor time of the calling thread.
   [[nodiscard]] virtual std::uint64_t thread_ns() const = 0;
   /// Processor time that looking has taken of other threads.

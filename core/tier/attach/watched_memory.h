@@ -28,6 +28,7 @@ class WatchedMemory final : public ProcessMemory {
   }
   [[nodiscard]] std::vector<Area> areas() const override { return memory_.areas(); }
   [[nodiscard]] bool has_news() override { return monitor_->listen(); }
+  [[nodiscard]] std::uint64_t lost() const override { return monitor_->lost(); }
   void leave() override { monitor_->end(); }
   [[nodiscard]] std::uint64_t thread_ns() const override { return memory_.thread_ns(); }
   [[nodiscard]] std::uint64_t others_ns() const override { return monitor_->cpu_ns(); }

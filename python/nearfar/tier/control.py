@@ -96,7 +96,8 @@ class Flat:
     """How two tiers are managed that are both addressed directly: `policy` of PLACEMENT_POLICIES,
     `detector` of DETECTORS, two NUMA nodes, the time between decisions, and the pairs of pages that
     change places in one. `share`: of the managed memory, what is near; None: near memory has a size
-    of its own.
+    of its own. `fallback`: the detector where the kernel refuses to begin with that one; None: that
+    is an error.
     """
 
     policy: str
@@ -106,6 +107,7 @@ class Flat:
     interval_ns: int
     pairs: int
     share: Share | None = None
+    fallback: str | None = None
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from nearfar.tier.attach import machine
+from nearfar.errors import InputError
+from nearfar.tier.attach import machine, run
 from nearfar.tier.attach.damon import claimed_damon, damon_obstacle
+from nearfar.tier.attach.target import Target
 from nearfar.tier.flat import FlatOptions
 from nearfar.tier.machine import Obstacle
 
 _KDAMONDS = "sys/kernel/mm/damon/admin/kdamonds"
+_NEAR = 1 << 20
 _EVENT = "sys/kernel/tracing/events/damon/damon_aggregated"
 
 
@@ -65,6 +70,31 @@ def test_damon_that_another_program_has_set_up_is_left_alone(kernel: Callable[..
     assert (root / _KDAMONDS / "nr_kdamonds").read_text() == "2\n"
 
 
+@pytest.mark.parametrize("module", ["damon_stat", "damon_reclaim", "damon_lru_sort"])
+def test_damon_that_the_kernel_itself_uses_is_left_alone(
+    kernel: Callable[..., Path], module: str
+) -> None:
+    root = kernel()
+    enabled = root / f"sys/module/{module}/parameters/enabled"
+    enabled.parent.mkdir(parents=True)
+    enabled.write_text("N\n")
+    assert damon_obstacle(root) is None
+    enabled.write_text("Y\n")
+    obstacle = damon_obstacle(root)
+    assert obstacle is not None
+    assert f"the kernel's own {module} uses DAMON" in obstacle.reason
+    assert obstacle.mend == f"echo N > /sys/module/{module}/parameters/enabled"
+
+
+def test_damon_that_cannot_be_set_up_is_left_as_it_was(kernel: Callable[..., Path]) -> None:
+    root = kernel()
+    (root / _KDAMONDS / "0/contexts/0/avail_operations").unlink()
+    obstacle = damon_obstacle(root)
+    assert obstacle is not None
+    assert "DAMON cannot be set up: No such file" in obstacle.reason
+    assert (root / _KDAMONDS / "nr_kdamonds").read_text() == "0"
+
+
 def test_damon_that_a_killed_manager_left_is_used(kernel: Callable[..., Path]) -> None:
     root = kernel(used="1\n")
     (root / "sys/kernel/tracing/instances/nearfar").mkdir(parents=True)
@@ -99,3 +129,72 @@ def test_reads_are_watched_where_they_can_be_unless_others_are_asked_for(
     monkeypatch.setattr(machine, "attach_obstacle", lambda: None)
     monkeypatch.setattr(machine, "notes_writes", lambda: True)
     assert machine.attach_settings("node:0", options).detector == chosen
+
+
+class _Refused:
+    """A manager where the kernel refuses to begin with DAMON; its fourth look finds events lost."""
+
+    begun: list[bool]
+
+    def __init__(self, *, watches_reads: bool, **_: object) -> None:
+        self.begun.append(watches_reads)
+        self.looks = 0
+        if watches_reads:
+            raise InputError("DAMON is in other use")
+
+    def counts(self) -> dict[str, int]:
+        return {"near": 0, "far": 0, "far_peak": 0, "lost_events": 12 if self.looks >= 3 else 0}
+
+    def has_ended(self) -> bool:
+        self.looks += 1
+        return self.looks > 6
+
+    def is_settled(self) -> bool:
+        return True
+
+    def is_paused(self) -> bool:
+        return False
+
+    def limit(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def stop(self) -> None:
+        pass
+
+
+@pytest.fixture
+def refusing(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """The kernel refuses to begin with DAMON: whether each manager was to watch reads."""
+    begun: list[bool] = []
+    monkeypatch.setattr(_Refused, "begun", begun, raising=False)
+    monkeypatch.setattr(run, "AttachManager", _Refused)
+    monkeypatch.setattr(run, "check_process", lambda _: None)
+    monkeypatch.setattr(run, "claimed_damon", lambda: claimed_damon(Path(f"/{os.getpid()}")))
+    monkeypatch.setattr(run, "serving", lambda _: contextlib.nullcontext())
+    monkeypatch.setattr(machine, "damon_obstacle", lambda: None)
+    monkeypatch.setattr(machine, "attach_obstacle", lambda: None)
+    monkeypatch.setattr(machine, "notes_writes", lambda: True)
+    return begun
+
+
+def test_a_start_that_the_kernel_refuses_is_made_with_dirty_and_lost_events_are_said_once(
+    refusing: list[bool],
+) -> None:
+    said: list[str] = []
+    settings = machine.attach_settings("node:0", FlatOptions())
+    stats = run.manage(Target(os.getpid(), "it"), _NEAR, settings, lambda: None, said.append)
+    assert refusing == [True, False]
+    assert (stats["detector"], stats["lost_events"]) == ("dirty", 12)
+    assert len(said) == 1
+    assert "12 events of DAMON were lost" in said[0]
+    claimed_damon(Path(f"/{os.getpid()}")).close()
+
+
+def test_a_start_that_the_kernel_refuses_is_an_error_where_damon_was_asked_for(
+    refusing: list[bool],
+) -> None:
+    settings = machine.attach_settings("node:0", FlatOptions(detector="damon"))
+    target = Target(os.getpid(), "it")
+    with pytest.raises(InputError, match="in other use"), run.managing(target, _NEAR, settings):
+        pass
+    assert refusing == [True]

@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -25,11 +26,14 @@ constexpr std::uint64_t most_regions = 200'000;
 /// Of these, as many are named to the kernel one by one: each is a folder of sysfs.
 constexpr std::uint64_t most_named = 4'096;
 
+/// Of an event, in the trace's buffer: 52 are used, and what does not fit at a page's end.
+constexpr std::uint64_t event_bytes = 64;
+
 /// 0, or -errno.
 long write_to(const std::string& file, std::string_view value) {
   const Descriptor opened(
       call(__NR_openat, AT_FDCWD, word(file.c_str()), O_WRONLY | O_TRUNC | O_CLOEXEC));
-  if (!opened.open()) return -ENOENT;
+  if (!opened.open()) return opened.number();
   const long written = call(__NR_write, opened.number(), word(value.data()), word(value.size()));
   return written < 0 ? written : 0;
 }
@@ -59,17 +63,29 @@ bool parse_region(std::string_view line, DamonRegion& region) {
   constexpr std::string_view count = "nr_regions=";
   const std::size_t at = line.find(event);
   const std::size_t number = line.find(count, std::min(at, line.size()));
-  if (at == std::string_view::npos || number == std::string_view::npos) return false;
-  line.remove_prefix(number + count.size());
+  const std::size_t blank = line.find(' ', std::min(number, line.size()));
+  if (blank == std::string_view::npos) return false;
+  line.remove_prefix(blank + 1);
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   std::uint64_t accesses = 0;
-  if (!take_number(line, " ", region.regions) || !take_number(line, "-", begin) ||
-      !take_number(line, ": ", end) || !take_number(line, " ", accesses))
+  if (!take_number(line, "-", begin) || !take_number(line, ": ", end) ||
+      !take_number(line, " ", accesses))
     return false;
   region.area = {.begin = begin, .end = end};
   region.accesses = static_cast<unsigned>(accesses);
   return begin < end;
+}
+
+/// CPU:1 [LOST 12 EVENTS], or without a number where the kernel does not know it
+std::uint64_t lost_events(std::string_view line) {
+  constexpr std::string_view lost = "[LOST ";
+  const std::size_t at = line.find(lost);
+  if (!line.starts_with("CPU:") || at == std::string_view::npos) return 0;
+  line.remove_prefix(at + lost.size());
+  if (line == "EVENTS]") return 1;
+  std::uint64_t events = 0;
+  return take_number(line, " EVENTS]", events) ? events : 0;
 }
 
 DamonRegions regions_for(std::uint64_t pages, std::uint64_t round_ns) {
@@ -93,8 +109,8 @@ Damon::Damon(pid_t process, std::uint64_t round_ns, Folders folders)
 void Damon::set(const std::string& file, const std::string& value) const {
   const long error = write_to(file, value);
   if (error == 0) return;
-  std::string said = file + ": found that '" + value + "' cannot be written (error " +
-                     std::to_string(-error) + ")";
+  std::string said = file + ": found that '" + value + "' cannot be written: " +
+                     std::generic_category().message(static_cast<int>(-error));
   if (error == -EBUSY) said += ": DAMON is in other use";
   throw InputError(said);
 }
@@ -124,7 +140,9 @@ void Damon::set_up() {
 void Damon::begin_trace() {
   constexpr long all_may_enter = 0755;
   (void)call(__NR_mkdir, word(trace_.c_str()), all_may_enter);
-  set(trace_ + "buffer_size_kb", "1024");
+  // Of each processor: all regions may be found accessed in a round, and told of at once.
+  const std::uint64_t bytes = regions_for(1, round_ns_).most * event_bytes;
+  set(trace_ + "buffer_size_kb", std::to_string(bytes / 1024 + 1));
   set(trace_ + "events/damon/damon_aggregated/enable", "1");
   pipe_ = Descriptor(call(__NR_openat, AT_FDCWD, word((trace_ + "trace_pipe").c_str()),
                           O_RDONLY | O_NONBLOCK | O_CLOEXEC));
@@ -150,17 +168,36 @@ void Damon::write_areas(const std::vector<Area>& areas, std::uint64_t pages_each
 void Damon::watch(const std::vector<Area>& areas) {
   const bool begins = !runs_;
   if (areas.empty()) return;
-  if (begins) set_up();
+  try {
+    if (begins) set_up();
+    set_areas(areas, begins);
+    if (begins) {
+      set_filter(areas.front().begin);
+      set(folders_.kdamonds + "/0/state", "on");
+    } else {
+      // Until this is written and taken, the kernel goes on by what it had.
+      set(folders_.kdamonds + "/0/state", "commit");
+      set_filter(areas.front().begin);
+    }
+    first_ = areas.front().begin;
+  } catch (const InputError&) {
+    if (begins) end();
+    throw;
+  }
+}
+
+void Damon::set_areas(const std::vector<Area>& areas, bool begins) {
   const DamonRegions regions = regions_for(pages_of(areas), round_ns_);
   set(context_ + "monitoring_attrs/nr_regions/max", std::to_string(regions.most));
   set(context_ + "monitoring_attrs/nr_regions/min", std::to_string(regions.least));
   // What has been split already stays so.
   constexpr std::uint64_t whole = ~std::uint64_t{0} / page_bytes / 2;
   write_areas(areas, begins ? regions.pages_each : whole);
-  first_ = areas.front().begin;
+}
+
+void Damon::set_filter(Place first) const {
   set(trace_ + "events/damon/damon_aggregated/filter",
-      "nr_accesses > 0 || start == " + std::to_string(first_));
-  set(folders_.kdamonds + "/0/state", begins ? "on" : "commit");
+      "nr_accesses > 0 || start == " + std::to_string(first));
 }
 
 bool Damon::listen() {
@@ -178,7 +215,13 @@ bool Damon::listen() {
   return has_round_;
 }
 
+/// What has been lost may be the first region's event, which ends a round.
 void Damon::note_line(std::string_view line) {
+  if (const std::uint64_t events = lost_events(line); events != 0) {
+    lost_ += events;
+    has_round_ = true;
+    return;
+  }
   DamonRegion region;
   if (!parse_region(line, region)) return;
   has_round_ = has_round_ || region.area.begin == first_;

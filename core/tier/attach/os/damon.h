@@ -16,12 +16,14 @@ namespace nearfar::tier::attach {
 /// One of DAMON's regions, as an event of the kernel tells of it.
 struct DamonRegion {
   Area area;
-  std::uint64_t regions = 0;  ///< how many there are
   unsigned accesses = 0;
 };
 
 /// A line of the trace: false if it is not about a region.
 [[nodiscard]] bool parse_region(std::string_view line, DamonRegion& region);
+
+/// How many events a line of the trace says were lost before it; 0 if it is about something else.
+[[nodiscard]] std::uint64_t lost_events(std::string_view line);
 
 /// How many regions DAMON may have, and of how many pages each is at first.
 struct DamonRegions {
@@ -57,11 +59,14 @@ class Damon final : public AccessMonitor {
   void watch(const std::vector<Area>& areas) override;
   bool listen() override;
   [[nodiscard]] std::vector<Area> take() override;
+  [[nodiscard]] std::uint64_t lost() const override { return lost_; }
   [[nodiscard]] std::uint64_t cpu_ns() const override;
   void end() override;
 
  private:
   void set_up();
+  void set_areas(const std::vector<Area>& areas, bool begins);
+  void set_filter(Place first) const;
   void write_areas(const std::vector<Area>& areas, std::uint64_t pages_each);
   void begin_trace();
   void note_line(std::string_view line);
@@ -77,6 +82,7 @@ class Damon final : public AccessMonitor {
   Place first_ = 0;  // where the first region begins: its event is of each round
   bool has_round_ = false;
   bool runs_ = false;
+  std::uint64_t lost_ = 0;
   std::vector<Area> accessed_;
 };
 

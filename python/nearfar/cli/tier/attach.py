@@ -91,5 +91,5 @@ def run(args: argparse.Namespace) -> int:
                 f"or `nearfar tier detach {target.process}`, leaves it as it is"
             )
 
-    show(args, manage(target, near_bytes_of(args.near), flat, begun))
+    show(args, manage(target, near_bytes_of(args.near), flat, begun, complain))
     return 0

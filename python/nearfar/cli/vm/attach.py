@@ -47,5 +47,5 @@ def run(args: argparse.Namespace) -> int:
                 f"Ctrl-C, or `nearfar tier detach {target.process}`, leaves it as it is"
             )
 
-    show(args, manage(target, args.near.of(sum(target.guest_blocks)), flat, begun))
+    show(args, manage(target, args.near.of(sum(target.guest_blocks)), flat, begun, complain))
     return 0

@@ -85,6 +85,7 @@ class Attached:
                 "none",
                 MOVE,
             ),
+            "lost_events": self.lost_events(),
             "detector": self.flat.detector,
             "near_node": self.flat.near_node,
             "far_node": self.flat.far_node,
@@ -104,6 +105,10 @@ class Attached:
             "slots_peak": counts["far_peak"],
             "unmanaged_peak": self._unmanaged_peak[0],
         }
+
+    def lost_events(self) -> int:
+        """Events of DAMON that came faster than they were read."""
+        return self.manager.counts()["lost_events"]
 
     def limit_bytes(self) -> int:
         """How much may be near now."""

@@ -15,6 +15,8 @@ GET_DAMON = "a kernel built with CONFIG_DAMON_SYSFS and CONFIG_DAMON_VADDR, as D
 GET_TRACE = "mount -t tracefs none /sys/kernel/tracing"
 _KDAMONDS = "sys/kernel/mm/damon/admin/kdamonds"
 _TRACING = "sys/kernel/tracing"
+# Parts of the kernel that use DAMON for themselves; nr_kdamonds does not count these.
+_MODULES = ("damon_stat", "damon_reclaim", "damon_lru_sort")
 
 
 def damon_obstacle(root: Path = Path("/")) -> Obstacle | None:
@@ -27,6 +29,12 @@ def damon_obstacle(root: Path = Path("/")) -> Obstacle | None:
         return Obstacle(f"Linux {platform.release()} was built without DAMON", GET_DAMON)
     if not os.access(count, os.W_OK):
         return Obstacle("DAMON, which sees reads, is for root", "run it as root")
+    for module in _MODULES:
+        if _is_enabled(root / f"sys/module/{module}/parameters/enabled"):
+            return Obstacle(
+                f"the kernel's own {module} uses DAMON, of which there is one",
+                f"echo N > /sys/module/{module}/parameters/enabled",
+            )
     try:
         claim = claimed_damon(root)
     except InputError as error:
@@ -40,20 +48,29 @@ def damon_obstacle(root: Path = Path("/")) -> Obstacle | None:
     return obstacle
 
 
+def _is_enabled(setting: Path) -> bool:
+    try:
+        return setting.read_text().strip() in ("Y", "1")
+    except OSError:  # no such module
+        return False
+
+
 def _cannot_watch(root: Path, count: Path) -> Obstacle | None:
     context = root / _KDAMONDS / "0/contexts/0"
     try:
         free = count.read_text().strip() == "0"
-        if free:
-            count.write_text("1")
-            (context.parent / "nr_contexts").write_text("1")
-        elif not (root / _TRACING / "instances/nearfar").exists():
+        if not free and not (root / _TRACING / "instances/nearfar").exists():
             return Obstacle(
                 "another program has set DAMON up", f"echo 0 > /{_KDAMONDS}/nr_kdamonds"
             )
-        kinds = (context / "avail_operations").read_text().split()
-        if free:
-            count.write_text("0")
+        try:
+            if free:
+                count.write_text("1")
+                (context.parent / "nr_contexts").write_text("1")
+            kinds = (context / "avail_operations").read_text().split()
+        finally:
+            if free:
+                count.write_text("0")
     except OSError as error:
         return Obstacle(f"DAMON cannot be set up: {error.strerror}", "leave out --detector damon")
     if "fvaddr" not in kinds:

@@ -6,6 +6,7 @@ import errno
 import os
 import platform
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from nearfar.errors import InputError, check_one_of
@@ -61,7 +62,11 @@ def attach_settings(far: str, options: FlatOptions) -> Flat:
     obstacle = attach_obstacle()
     if obstacle is not None:
         raise InputError(f"tier: {obstacle}")
-    return settings_of(options, policy, _detector(policy, options.detector), far_node)
+    detector = _detector(policy, options.detector)
+    settings = settings_of(options, policy, detector, far_node)
+    if detector == DAMON and options.detector is None and notes_writes():
+        return replace(settings, fallback=DIRTY)
+    return settings
 
 
 def _detector(policy: str, wanted: str | None) -> str:
