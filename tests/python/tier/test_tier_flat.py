@@ -134,6 +134,19 @@ def test_pages_in_use_come_near_and_come_again_when_others_are_used(
     assert program.go_on() == "all words are right\n"
 
 
+def test_memory_that_is_mostly_in_use_comes_near_2_mib_at_a_time(
+    running: Callable[..., Phases],
+) -> None:
+    if not tracks(accesses=False):
+        pytest.skip("this kernel does not note writes")
+    program = running("--policy", "raminate", "--detector", "dirty", near="5MiB")
+    program.until(lambda stats: stats["groups_exchanged"] >= 1)
+    program.go_on()
+    program.until(lambda stats: stats["groups_exchanged"] >= 2)
+    program.go_on()
+    assert program.go_on() == "all words are right\n"
+
+
 def test_an_idle_program_is_not_found_to_write_what_was_exchanged(
     running: Callable[..., Phases],
 ) -> None:
