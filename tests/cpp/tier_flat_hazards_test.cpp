@@ -168,6 +168,15 @@ TEST_P(FlatHazardTest, AThreadThatTouchesAPageDuringAnExchangeGetsItBack) {
   expect_contents();
 }
 
+TEST_P(FlatHazardTest, AMoveThatTheKernelDoesNotCountIsNotTakenForAnotherPage) {
+  info(up()).uncounted = true;
+  exchange();
+  expect_contents();
+  EXPECT_EQ(rig_.near(), count());
+  EXPECT_EQ(rig_.count(Count::promoted), count());
+  EXPECT_EQ(rig_.count(Count::refused), 0U);
+}
+
 TEST_P(FlatHazardTest, APageThatTheProgramDroppedPastLibcIsForgotten) {
   info(up()).present = false;
   exchange();

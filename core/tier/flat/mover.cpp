@@ -17,7 +17,9 @@ std::size_t Mover::take_out(PageNumber first, std::size_t count) {
   count = std::min({count, limbo.capacity() - position, limbo.capacity() - limbo.span()});
   const os::Moved moved =
       state_.staging_uffd().move(state_.staged(position), state_.place(first), count * page_bytes);
-  const std::size_t done = moved.bytes / page_bytes;
+  std::size_t done = moved.bytes / page_bytes;
+  // The kernel may have moved more than it says (os::Uffd::move): what lies there is of this page.
+  while (done < count && state_.memory().is_present(state_.staged(position + done))) ++done;
   state_.put_in_limbo(first, done);
   if (done != 0 || state_.discard_dropped(first, moved.error)) return done;
   return count > 1 && moved.error == -EINVAL ? take_out(first, 1) : 0;
