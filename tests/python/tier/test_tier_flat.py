@@ -155,7 +155,7 @@ def test_a_program_may_change_its_memory_while_groups_of_it_change_places(
     changes = compiled(PROGRAMS / "programs" / "changes_groups.c", tmp_path / "changes")
     options = ("--policy", "raminate", "--detector", "dirty", "--interval", "10ms")
     program = running(*options, near="5MiB", program=changes)
-    program.until(lambda stats: stats["groups_exchanged"] >= 3 and stats["promoted"] >= 5000)
+    program.until(lambda stats: stats["groups_exchanged"] >= 1 and stats["promoted"] >= 5000)
     assert program.go_on() == "all words are right\n"
 
 
