@@ -23,6 +23,17 @@ _PROGRAM = Path(__file__).resolve().parents[1] / "tests" / "tier" / "programs" /
 _NEARFAR = (sys.executable, "-m", "nearfar", "tier")
 _PAGES = 4096  # of the program
 _HELD = 512  # MiB
+_USES = """
+import mmap, select, sys
+pages = 8192  # the last quarter is used, or every other page of the last half
+held = mmap.mmap(-1, pages << 12, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+held[::4096] = bytes([1]) * pages
+step = int(sys.argv[1])
+first = pages - step * 2048
+print("held", flush=True)
+while not select.select([sys.stdin], [], [], 0)[0]:
+    held[first << 12 :: step << 12] = bytes([2]) * 2048
+"""
 _HOLDS = f"""
 import mmap, sys
 held = mmap.mmap(-1, {_HELD} << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -38,11 +49,11 @@ while True:
 class Run:
     """The program while it runs."""
 
-    def __init__(self, words: Sequence[str | Path], detector: str) -> None:
+    def __init__(self, words: Sequence[str | Path], detector: str, near: str = "4MiB") -> None:
         far = f"node:{nodes()[-1]}"
         self.process = subprocess.Popen(
             [
-                *(*_NEARFAR, "run", "--flat", "--near", "4MiB", "--far", far, "--quiet"),
+                *(*_NEARFAR, "run", "--flat", "--near", near, "--far", far, "--quiet"),
                 *("--interval", "200ms", "--policy", "raminate", "--detector", detector),
                 *("--", *map(str, words)),
             ],
@@ -98,6 +109,18 @@ def measure(program: Path, detector: str) -> None:
     print(f"  {answer.strip()}")
 
 
+def measure_pairs(kind: str, step: int) -> None:
+    """Print what pairs take, of which the pages that come near lie `step` pages apart."""
+    run = Run([sys.executable, "-c", _USES, str(step)], "dirty", near="8MiB")
+    moved = run.until(lambda stats: stats["promoted"] >= 1500)
+    run.process.terminate()
+    run.process.communicate()
+    pairs_ms = moved["mover_ns"] / moved["promoted"] / 1000
+    print(f"1,000 exchanged pairs, {kind}: {pairs_ms:.1f} ms, of {moved['promoted']}")
+    print(f"  {moved['groups_exchanged']} times 2 MiB whole")
+    print(f"  a page away for {moved['longest_away_ns'] / 1e6:.3f} ms at most")
+
+
 def measure_scans(written: int) -> None:
     """Print what the scans of a program take that writes to so many per cent of its pages."""
     run = Run([sys.executable, "-c", _HOLDS, str(written)], "dirty")
@@ -120,6 +143,8 @@ def main() -> None:
         subprocess.run(["gcc", "-O1", "-o", program, _PROGRAM], check=True)
         for detector in ("dirty", "probe"):
             measure(program, detector)
+        measure_pairs("every other page", 2)
+        measure_pairs("pages side by side", 1)
         for written in (1, 10, 50):
             measure_scans(written)
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tier/os/memory.h"
@@ -52,6 +53,7 @@ class FakePages {
     bool registered = false;
     bool wants_huge = false;  ///< advised so: a touch that the kernel serves brings 2 MiB
     long refuses_move = 0;    ///< what UFFDIO_MOVE says to it
+    bool uncounted = false;   ///< its move ends the call that makes it, and is not counted
     bool locked = false;      ///< cannot be dropped
     bool shared = false;      ///< with a forked child, until it is written to
     bool used = false;        ///< as the kernel has noted, where it notes uses
@@ -223,6 +225,8 @@ class FakeUffd final : public os::Uffd {
       pages_[to + done].write_protected = false;
       pages_[from + done].present = false;
       pages_[from + done].huge = false;
+      if (std::exchange(pages_[from + done].uncounted, false))
+        return done != 0 ? os::Moved{done, -EAGAIN} : os::Moved{os::page_bytes, -EEXIST};
     }
     return {done, 0};
   }

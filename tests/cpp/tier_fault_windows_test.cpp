@@ -65,6 +65,16 @@ TEST_F(FaultWindowsTest, AWindowIsTheTouchedGroupItselfIfThatWasExpected) {
   EXPECT_TRUE(may_be_huge(512));
 }
 
+TEST_F(FaultWindowsTest, NoWindowIsOpenedOverPagesThatAreShownAsZeros) {
+  state_.shows_zeros = true;
+  rig_.pages()[rig_.place(2000)] = {.present = true, .zeros = true, .registered = true};
+  open(group_at(512), 512);
+  EXPECT_EQ(windows_.plan(1024).pages(), 0U) << "1536 to 2559 would be the window";
+  rig_.pages()[rig_.place(2000)].present = false;
+  rig_.pages()[rig_.place(2100)] = {.present = true, .zeros = true, .registered = true};
+  EXPECT_EQ(windows_.plan(1024).pages(), huge_pages) << "up to the group that has one";
+}
+
 TEST_F(FaultWindowsTest, AWindowBehindAnotherIsTwiceAsLarge) {
   open(group_at(512), 512);
   const Windows::Window window = windows_.plan(1024);

@@ -39,6 +39,37 @@ TEST(ZeroPagesInOrder, AreShownMoreAndMoreAtAFault) {
   EXPECT_LT(rig.faults(), 30U);
 }
 
+TEST(ZeroPagesInOrder, AreReplacedMoreAndMoreAtAFaultWhenTheyAreWritten) {
+  PagerRig rig({.limit = 4096});
+  rig.uffd().can_show_zeros = true;
+  for (PageNumber page = 0; page < 500; ++page) ASSERT_TRUE(rig.touch(page, false));
+  const std::uint64_t before = rig.pager().budget().own();
+  const std::uint64_t faults = rig.faults();
+  for (PageNumber page = 0; page < 500; ++page) ASSERT_TRUE(rig.touch(page, true));
+  EXPECT_LT(rig.faults() - faults, 30U);
+  EXPECT_EQ(rig.count(Count::zero_writes), rig.count(Count::first_touches));
+  EXPECT_GE(rig.pager().budget().own(), before + 500);
+}
+
+TEST_F(ZeroPagesTest, PagesReplacedAheadOfAWriteThatNeverCameLeaveAsZeros) {
+  for (PageNumber page = 0; page < 40; ++page) ASSERT_TRUE(read(page));
+  for (PageNumber page = 0; page < 20; ++page) ASSERT_TRUE(write(page));
+  for (PageNumber page = 1000; page < 1200; ++page) ASSERT_TRUE(write(page));
+  EXPECT_FALSE(rig_.pages().at(rig_.place(5)).present);
+  for (PageNumber page = 0; page < 40; ++page) EXPECT_TRUE(read(page)) << page;
+}
+
+TEST_F(ZeroPagesTest, ARunOfWritesEndsWhereAPageIsNotShown) {
+  PagerRig rig({.limit = 4096});
+  rig.uffd().can_show_zeros = true;
+  for (PageNumber page = 0; page < 8; ++page) ASSERT_TRUE(rig.touch(page, false));
+  // Where the program has never read it, or has discarded what it was shown.
+  for (PageNumber page = 8; page < 40; ++page) rig.pages()[rig.place(page)] = {.registered = true};
+  for (PageNumber page = 0; page < 8; ++page) ASSERT_TRUE(rig.touch(page, true));
+  EXPECT_EQ(rig.count(Count::zero_writes), 8U);
+  EXPECT_EQ(rig.count(Count::first_touches), 8U);
+}
+
 TEST_F(ZeroPagesTest, AWriteAfterAReadIsChargedAndKeepsWhatItWrote) {
   ASSERT_TRUE(read(5));
   const std::uint64_t before = charged();

@@ -66,8 +66,7 @@ std::size_t FlatDetector::take_run(PageNumber first, std::size_t most) {
       break;
   }
   if (run == 0) return 0;
-  std::size_t done = mover_.take_out(first, run);
-  if (done == 0 && run > 1) done = mover_.take_out(first, 1);  // what follows is protected
+  const std::size_t done = mover_.take_out(first, run);
   for (std::size_t i = 0; i < done; ++i) {
     const auto page = static_cast<PageNumber>(first + i);
     state_.table[page].written = false;

@@ -10,6 +10,7 @@ void FlatPages::keep_in(void* records) {
   placement_.keep_in(records);
   const std::size_t policy_bytes = placement_.bytes_per_page() * most_pages_;
   records_ = os::pointer<Record>(os::place(records) + policy_bytes);
+  placement_.keep_marks_in(records_ + most_pages_);
 }
 
 /// Of a share, pages that are about to come count as well.
@@ -102,6 +103,12 @@ void FlatPages::moved(Index from, Index to) {
   records_[from] = {};
   end_ = std::max(end_, to + 1);
   placement_.moved(from, to);
+}
+
+bool FlatPages::is_group_near(Index first) const {
+  for (Index page = first; page < first + policy::GroupedPlacement::group; ++page)
+    if (is_there(page) && tier(page) == Tier::far) return false;
+  return true;
 }
 
 void FlatPages::set_tier(Index page, Tier tier) {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "policy/placement/placement.h"
+#include "policy/placement/grouped.h"
 #include "policy/replacement/replacement.h"
 #include "tier/os/memory.h"
 #include "tier/tree/budget.h"
@@ -26,7 +26,7 @@ class FlatPages final : public policy::Replacement {
   FlatPages(policy::Placement& placement, Control& control)
       : placement_(placement), control_(control), flat_(flat_of(control)) {}
 
-  [[nodiscard]] policy::Placement& placement() const { return placement_; }
+  [[nodiscard]] policy::Placement& placement() { return placement_; }
   [[nodiscard]] const FlatControl& control() const { return flat_; }
   /// There will be so many pages, before `keep_in`.
   void reserve(std::size_t pages) { most_pages_ = pages; }
@@ -92,12 +92,14 @@ class FlatPages final : public policy::Replacement {
   [[nodiscard]] std::uint64_t limit() const { return limit_with(0); }
   [[nodiscard]] std::uint64_t own_near() const { return member_->flat_near.load(); }
   [[nodiscard]] std::uint64_t own_far() const { return member_->flat_far.load(); }
+  /// Whether all pages of a group that there are, from its first one on, are near.
+  [[nodiscard]] bool is_group_near(Index first) const;
   /// All numbers of pages that there are lie below.
   [[nodiscard]] Index end() const { return end_; }
 
   // What the page table tells.
   [[nodiscard]] std::size_t bytes_per_page() const override {
-    return placement_.bytes_per_page() + sizeof(Record);
+    return placement_.bytes_per_page() + sizeof(Record) + sizeof(policy::GroupMark);
   }
   void keep_in(void* records) override;
   [[nodiscard]] const void* record(Index page) const override { return &records_[page]; }
@@ -132,7 +134,7 @@ class FlatPages final : public policy::Replacement {
   [[nodiscard]] std::uint64_t limit_with(std::uint64_t coming) const;
   void count(Tier tier, std::int32_t change);
 
-  policy::Placement& placement_;
+  policy::GroupedPlacement placement_;
   Control& control_;
   FlatControl& flat_;
   Member* member_ = nullptr;

@@ -47,6 +47,7 @@ class FlatTier {
   void begin_round();
   void decide();
   void exchange_some();
+  void count_groups() const;
   [[nodiscard]] bool trim();
   [[nodiscard]] bool is_over_limit() const;
   [[nodiscard]] bool should_trim() const;

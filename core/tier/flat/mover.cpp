@@ -17,16 +17,18 @@ std::size_t Mover::take_out(PageNumber first, std::size_t count) {
   count = std::min({count, limbo.capacity() - position, limbo.capacity() - limbo.span()});
   const os::Moved moved =
       state_.staging_uffd().move(state_.staged(position), state_.place(first), count * page_bytes);
-  const std::size_t done = moved.bytes / page_bytes;
+  std::size_t done = moved.bytes / page_bytes;
+  // The kernel may have moved more than it says (os::Uffd::move): what lies there is of this page.
+  while (done < count && state_.memory().is_present(state_.staged(position + done))) ++done;
   state_.put_in_limbo(first, done);
-  if (done == 0) (void)state_.discard_dropped(first, moved.error);
-  return done;
+  if (done != 0 || state_.discard_dropped(first, moved.error)) return done;
+  return count > 1 && moved.error == -EINVAL ? take_out(first, 1) : 0;
 }
 
-bool Mover::take_one(PageNumber page) {
-  if (take_out(page, 1) == 1) return true;
-  state_.control.add(Count::refused);
-  return false;
+std::size_t Mover::take_or_refuse(PageNumber first, std::size_t count) {
+  const std::size_t done = take_out(first, count);
+  if (done == 0) state_.control.add(Count::refused);
+  return done;
 }
 
 /// The pages are in their places again, untouched by the program; uses are noted from now on.
@@ -50,6 +52,8 @@ std::size_t Mover::bring_back(PageNumber first, std::size_t count) {
     note_back(first, done);
     return done;
   }
+  // The mappings that the pages lie in may differ by now.
+  if (count > 1 && moved.error != -EAGAIN) return bring_back(first, 1);
   const bool changing = moved.error == -EAGAIN || moved.error == -ENOENT;
   return !changing && bring_copy_back(first) ? 1 : 0;
 }
@@ -93,29 +97,61 @@ bool Mover::is_in(policy::PageIndex page, policy::Tier tier) const {
   return state_.table.state(number) == State::near && !parts_.eviction.is_kept(number);
 }
 
-void Mover::make(const policy::Exchange& exchange) {
-  const bool promotes = exchange.promote != policy::no_page;
-  const bool demotes = exchange.demote != policy::no_page;
-  if ((promotes && !is_in(exchange.promote, policy::Tier::far)) ||
-      (demotes && !is_in(exchange.demote, policy::Tier::near)))
-    return;
-  if (!promotes || !demotes) {
-    const policy::PageIndex page = promotes ? exchange.promote : exchange.demote;
-    (void)relocate(state_.table.page_of(page), promotes ? policy::Tier::near : policy::Tier::far);
-    return;
+bool Mover::can_be(const policy::Exchange& exchange) const {
+  return (exchange.promote == policy::no_page || is_in(exchange.promote, policy::Tier::far)) &&
+         (exchange.demote == policy::no_page || is_in(exchange.demote, policy::Tier::near));
+}
+
+/// How many of these, from the first on, can be made at once.
+std::size_t Mover::run_of(std::span<const policy::Exchange> exchanges) const {
+  constexpr auto group = static_cast<policy::PageIndex>(PageTable::group);
+  const auto follows = [](policy::PageIndex first, policy::PageIndex page, policy::PageIndex i) {
+    return first == policy::no_page ? page == first
+                                    : page == first + i && page / group == first / group;
+  };
+  const policy::Exchange& first = exchanges.front();
+  const auto most =
+      static_cast<policy::PageIndex>(std::min<std::size_t>(exchanges.size(), most_at_once));
+  policy::PageIndex count = 0;
+  while (count < most && follows(first.promote, exchanges[count].promote, count) &&
+         follows(first.demote, exchanges[count].demote, count) && can_be(exchanges[count]))
+    ++count;
+  return count;
+}
+
+std::size_t Mover::make_some(std::span<const policy::Exchange> exchanges) {
+  const auto& [promoted, demoted] = exchanges.front();
+  const std::size_t count = run_of(exchanges);
+  std::size_t done = 0;
+  if (count == 0 || (promoted == policy::no_page && demoted == policy::no_page)) return 1;
+  if (demoted == policy::no_page) {
+    done = relocate(state_.table.page_of(promoted), count, policy::Tier::near);
+  } else if (promoted == policy::no_page) {
+    done = relocate(state_.table.page_of(demoted), count, policy::Tier::far);
+  } else {
+    done = exchange(state_.table.page_of(promoted), state_.table.page_of(demoted), count);
   }
-  const PageNumber promoted = state_.table.page_of(exchange.promote);
-  const PageNumber demoted = state_.table.page_of(exchange.demote);
+  return std::max<std::size_t>(done, 1);
+}
+
+/// Has pages side by side change places with others; how many pairs did, none if the first cannot.
+std::size_t Mover::exchange(PageNumber promoted, PageNumber demoted, std::size_t count) {
   const std::uint64_t begun = state_.memory().now_ns();
-  if (!take_one(promoted)) return;
-  if (!take_one(demoted)) {
-    (void)bring_back(promoted, 1);
-    return;
-  }
-  swap(promoted, demoted);
-  (void)bring_back(promoted, 1);
-  (void)bring_back(demoted, 1);
+  const std::size_t up = take_or_refuse(promoted, count);
+  if (up == 0) return 0;
+  const std::size_t done = take_or_refuse(demoted, up);
+  for (PageNumber i = 0; i < done; ++i) swap(promoted + i, demoted + i);
+  bring_back_each(promoted, done);
+  bring_back_each(static_cast<PageNumber>(promoted + done), up - done);
+  bring_back_each(demoted, done);
   note_away_since(begun);
+  return done;
+}
+
+/// Brings back pages that lie in limbo side by side, but for those that cannot be brought back now.
+void Mover::bring_back_each(PageNumber first, std::size_t count) {
+  for (std::size_t i = 0; i < count && !state_.uffd().changing();)
+    i += std::max<std::size_t>(bring_back(static_cast<PageNumber>(first + i), count - i), 1);
 }
 
 void Mover::note_away_since(std::uint64_t begun) const {
@@ -141,28 +177,33 @@ void Mover::swap(PageNumber promoted, PageNumber demoted) {
   flat.leave_out(state_.table.dense(demoted));
 }
 
-bool Mover::relocate(PageNumber page, policy::Tier to) {
+std::size_t Mover::relocate(PageNumber first, std::size_t count, policy::Tier to) {
   FlatPages& flat = *state_.flat;
-  const policy::PageIndex dense = state_.table.dense(page);
-  if (to == policy::Tier::near && !flat.take_near()) return false;
-  const auto give_up = [&] {
-    if (to == policy::Tier::near) flat.give_up_near();
-    return false;
-  };
-  const std::uint64_t begun = state_.memory().now_ns();
-  if (!take_one(page)) return give_up();
-  const os::Place staged = state_.staged(state_.table[page].position);
-  state_.allocate_in(to);
-  if (parts_.page_in.put(page, os::pointer(staged), 1, os::Waking::at_once).pages == 0) {
-    (void)bring_back(page, 1);
-    return give_up();
+  const bool near = to == policy::Tier::near;
+  if (near && !flat.take_near(count)) {
+    count = 1;
+    if (!flat.take_near()) return 0;
   }
-  state_.memory().advise(staged, page_bytes, MADV_DONTNEED);
-  note_back(page, 1);
-  note_away_since(begun);
-  flat.set_tier(dense, to);
-  flat.leave_out(dense);
-  return true;
+  const std::uint64_t begun = state_.memory().now_ns();
+  const std::size_t taken = take_or_refuse(first, count);
+  std::size_t done = 0;
+  if (taken != 0) {
+    const os::Place staged = state_.staged(state_.table[first].position);
+    state_.allocate_in(to);
+    done = parts_.page_in.put(first, os::pointer(staged), taken, os::Waking::at_once).pages;
+    if (done != 0) {
+      state_.memory().advise(staged, done * page_bytes, MADV_DONTNEED);
+      note_back(first, done);
+    }
+    bring_back_each(static_cast<PageNumber>(first + done), taken - done);
+    note_away_since(begun);
+  }
+  if (near) flat.give_up_near(count - done);
+  for (PageNumber i = 0; i < done; ++i) {
+    flat.set_tier(state_.table.dense(first + i), to);
+    flat.leave_out(state_.table.dense(first + i));
+  }
+  return done;
 }
 
 }  // namespace nearfar::tier

@@ -54,7 +54,8 @@ FaultResult FaultHandler::serve(const Fault& fault) {
 
 FaultResult FaultHandler::bring_in_missing(const Fault& fault) {
   if (state_.table.state(fault.page) == State::fresh) {
-    if (fault.touch == os::Touch::write_protected) return replace_zeros(fault);
+    if (fault.touch == os::Touch::write_protected)
+      return result_of(parts_.read_ahead.replace_zeros(fault));
     if (fault.touch == os::Touch::read && parts_.zeros.pays()) {
       const Filled shown = parts_.read_ahead.show_zeros(fault);
       if (shown.pages != 0 || shown.retry) return result_of(shown);
@@ -65,16 +66,8 @@ FaultResult FaultHandler::bring_in_missing(const Fault& fault) {
   if (parts_.windows.holds(fault.page)) return FaultResult::resident;
   const Filled filled = parts_.read_ahead.bring_in(fault);
   const bool came = filled.pages != 0 || filled.retry;
-  if (!came && ZeroPages::is_written(state_, fault)) return replace_zeros(fault);
-  return result_of(filled);
-}
-
-/// A thread writes to a fresh page that was shown as zeros.
-FaultResult FaultHandler::replace_zeros(const Fault& fault) {
-  const PageIn::Run run{
-      .first = fault.page, .touched = fault.page, .waking = fault.waking, .there = true};
-  const Filled filled = parts_.page_in.fill(run);
-  if (filled.pages != 0) parts_.zeros.broken();
+  if (!came && ZeroPages::is_written(state_, fault))
+    return result_of(parts_.read_ahead.replace_zeros(fault));
   return result_of(filled);
 }
 

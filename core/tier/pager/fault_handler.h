@@ -47,7 +47,6 @@ class FaultHandler {
  private:
   [[nodiscard]] FaultResult serve(const Fault& fault);
   [[nodiscard]] FaultResult bring_in_missing(const Fault& fault);
-  [[nodiscard]] FaultResult replace_zeros(const Fault& fault);
   void open_window(const Fault& fault);
   [[nodiscard]] FaultResult settle(const Fault& fault);
   [[nodiscard]] FaultResult allow_write(const Fault& fault);

@@ -37,12 +37,22 @@ Windows::Window FaultWindows::plan(PageNumber touched) const {
       window_pages(grown, state_.budget.limit(), state_.budget.free(), state_.low_watermark());
   count = std::min<std::size_t>(count, table.size() - page);
   const PageNumber used = table.next_used(page, static_cast<PageNumber>(page + count));
-  count = (used - page) / huge_pages * huge_pages;
+  count = (first_shown(page, used) - page) / huge_pages * huge_pages;
   const auto end = static_cast<PageNumber>(page + count);
   if (count == 0 || state_.unmanaged.overlaps(state_.place(page), state_.place(end)) ||
       windows_.find(page, end) != windows_.size())
     return {};
   return {.begin = page, .end = end};
+}
+
+/// The first of these fresh pages that is shown as zeros, the last if none is: it has a table for
+/// small pages, too.
+PageNumber FaultWindows::first_shown(PageNumber first, PageNumber last) const {
+  if (!state_.shows_zeros || first == last) return last;
+  std::array<os::PageMap::Run, 1> runs;
+  os::Place from = state_.place(first);
+  const bool found = state_.memory().find_zeros(from, state_.place(last), runs) != 0;
+  return found ? state_.number(runs[0].begin) : last;
 }
 
 std::uint64_t FaultWindows::charge_of(const Windows::Window& window) const {

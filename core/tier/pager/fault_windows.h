@@ -45,6 +45,7 @@ class FaultWindows {
   bool close_surplus();
 
  private:
+  [[nodiscard]] PageNumber first_shown(PageNumber first, PageNumber last) const;
   void close_at(std::size_t i);
   struct Found {
     std::size_t pages = 0;

@@ -54,12 +54,13 @@ Filled PageIn::copy_in(const Run& run) {
   return filled;
 }
 
-/// Fills pages with zeros; or has the kernel give a thread a page of its own, which has waited to
-/// write to the one of zeros that all share.
+/// Fills pages with zeros; or has the kernel give a thread pages of its own, which has waited to
+/// write to the one of zeros that all share: each as it is written to.
 Filled PageIn::put_fresh(const Run& run) const {
   if (!run.there) return put(run.first, zeros, run.count, run.waking, run.protect);
-  const long error = state_.uffd().unprotect(state_.place(run.first), page_bytes, run.waking);
-  return {.pages = error == 0 ? std::size_t{1} : 0, .retry = error == -EAGAIN};
+  const long error =
+      state_.uffd().unprotect(state_.place(run.first), run.count * page_bytes, run.waking);
+  return {.pages = error == 0 ? run.count : 0, .retry = error == -EAGAIN};
 }
 
 Filled PageIn::copy_in_far(const Run& run) {

@@ -44,7 +44,7 @@ class PageIn {
     PageNumber touched = no_page;  ///< the one of them that a thread waits for, if any
     os::Protect protect = os::Protect::off;
     os::Waking waking = os::Waking::at_once;
-    bool there = false;  ///< one page, which reads as zeros and may be written to from now on
+    bool there = false;  ///< shown as zeros, and may be written to from now on
   };
   /// Makes these pages resident. None comes if the program no longer has them mapped, or if no
   /// thread waits for one and there is no room.

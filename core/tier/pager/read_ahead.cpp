@@ -39,6 +39,28 @@ Filled ReadAhead::show_zeros(const Fault& fault) {
   return filled;
 }
 
+Filled ReadAhead::replace_zeros(const Fault& fault) {
+  const PageNumber page = fault.page;
+  const Streams::Run run = wanted(page);
+  const std::size_t most = run.down ? 1 : std::min(run.pages, longest_run);
+  std::size_t pages = length(page, most, State::fresh, false);
+  if (pages > 1) pages = parts_.zeros.shown({page, static_cast<PageNumber>(page + pages)});
+  PageIn::Run filling{.first = page,
+                      .count = std::max<std::size_t>(pages, 1),
+                      .touched = page,
+                      .waking = fault.waking,
+                      .there = true};
+  Filled filled = parts_.page_in.fill(filling);
+  if (filled.pages == 0 && filling.count > 1 && !filled.retry) {  // the run left the mapping
+    filling.count = 1;
+    filled = parts_.page_in.fill(filling);
+  }
+  if (filled.pages == 0) return filled;
+  parts_.zeros.broken(filled.pages);
+  count(run, page, {.done = filled.pages, .pace = filled.pages});
+  return filled;
+}
+
 /// Brings in a page with those behind it.
 Filled ReadAhead::bring_in_up(const Fault& fault, const Streams::Run& run) {
   const PageNumber page = fault.page;

@@ -29,6 +29,8 @@ class ReadAhead {
   [[nodiscard]] Filled bring_in(const Fault& fault);
   /// Lets a fresh page that is read be the kernel's page of zeros, perhaps with others behind it.
   [[nodiscard]] Filled show_zeros(const Fault& fault);
+  /// Lets a thread write to a fresh page that is shown as zeros, perhaps with others behind it.
+  [[nodiscard]] Filled replace_zeros(const Fault& fault);
   /// Brings in some pages that are to follow one that was touched; they stay away if there is no
   /// room for them. False if there are none.
   bool bring_in_more();

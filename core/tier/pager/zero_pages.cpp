@@ -37,6 +37,16 @@ bool ZeroPages::is_written(const PagerState& state, const Fault& fault) {
          state.memory().is_present(state.place(fault.page));
 }
 
+std::size_t ZeroPages::shown(Pages pages) const {
+  std::array<os::PageMap::Run, longest_run> runs;
+  const os::Place begin = state_.place(pages.first);
+  os::Place from = begin;
+  const std::size_t count = state_.memory().find_zeros(from, state_.place(pages.last), runs);
+  os::Place end = begin;
+  for (std::size_t i = 0; i < count && runs[i].begin == end; ++i) end = runs[i].end;
+  return (end - begin) / page_bytes;
+}
+
 Filled ZeroPages::show(Pages pages, PageNumber touched, os::Waking waking) {
   if (!finish()) return {.retry = true};
   state_.shows_zeros = true;

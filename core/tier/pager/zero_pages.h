@@ -34,10 +34,12 @@ class ZeroPages {
   /// Whether a thread waits to write to a page that is shown: as the kernel told of it then, or as
   /// it is since, for it may have begun to wait before.
   [[nodiscard]] static bool is_written(const PagerState& state, const Fault& fault);
-  /// A thread writes to one.
-  void broken() {
-    learn(broken_);
-    state_.control.add(Count::zero_writes);
+  /// How many of these pages are shown, from the first on.
+  [[nodiscard]] std::size_t shown(Pages pages) const;
+  /// A thread writes to so many.
+  void broken(std::size_t pages) {
+    for (std::size_t i = 0; i < pages; ++i) learn(broken_);
+    state_.control.add(Count::zero_writes, pages);
   }
   /// False while messages must be read before what was shown is protected: that comes first then.
   [[nodiscard]] bool finish() { return unprotected_.empty() || protect_shown(); }

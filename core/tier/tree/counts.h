@@ -59,6 +59,8 @@ namespace nearfar::tier {
   ENTRY(outside, "outside", "programs executed that the library is not in")                       \
   ENTRY(promoted, "promoted", "pages that were moved to near memory, with --flat")                \
   ENTRY(demoted, "demoted", "pages that were moved to far memory, with --flat")                   \
+  ENTRY(groups_exchanged, "groups_exchanged",                                                     \
+        "times that all of 2 MiB came near, most of it by one decision, with --flat")             \
   ENTRY(refused, "refused", "moves of pages that the kernel would not make, with --flat")         \
   ENTRY(scanned, "scanned", "times that a scan looked at a page, with --flat")                    \
   ENTRY(found_used, "found_used", "times that it found the page used")                            \

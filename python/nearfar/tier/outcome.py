@@ -123,7 +123,8 @@ def flat_lines(result: Mapping[str, Any]) -> list[str]:
     return [
         f"near {mib(r['near_peak_bytes'])} at most (limit {mib(r['near_limit_bytes'])}), "
         f"far {mib(r['far_peak_bytes'])}; managed {mib(r['managed_peak_bytes'])}{share}",
-        f"{r['promoted']} pages promoted, {r['demoted']} demoted, {r['refused']} refused, in "
+        f"{r['promoted']} pages promoted ({r['groups_exchanged']} times 2 MiB whole), "
+        f"{r['demoted']} demoted, {r['refused']} refused, in "
         f"{r['decisions']} decisions by {r['policy']}",
         f"{r['scanned']} pages looked at, {r['found_used']} of them used; {r['probe_faults']} "
         f"faults by that, {r['first_touches']} pages new, {r['forks']} forks",

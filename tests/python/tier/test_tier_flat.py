@@ -105,8 +105,8 @@ def _asked(*words: str) -> dict[str, Any]:
 def running(tmp_path: Path, phases: Path) -> Iterator[Callable[..., Phases]]:
     started: list[Phases] = []
 
-    def start(*options: str, near: str = "2MiB") -> Phases:
-        started.append(Phases(_flat(tmp_path, phases, near=near, options=options)))
+    def start(*options: str, near: str = "2MiB", program: Path = phases) -> Phases:
+        started.append(Phases(_flat(tmp_path, program, near=near, options=options)))
         return started[-1]
 
     yield start
@@ -131,6 +131,31 @@ def test_pages_in_use_come_near_and_come_again_when_others_are_used(
     program.go_on()
     program.until(lambda stats: stats["promoted"] >= first["promoted"] + 100)
     program.go_on()
+    assert program.go_on() == "all words are right\n"
+
+
+def test_memory_that_is_mostly_in_use_comes_near_2_mib_at_a_time(
+    running: Callable[..., Phases],
+) -> None:
+    if not tracks(accesses=False):
+        pytest.skip("this kernel does not note writes")
+    program = running("--policy", "raminate", "--detector", "dirty", near="5MiB")
+    program.until(lambda stats: stats["groups_exchanged"] >= 1)
+    program.go_on()
+    program.until(lambda stats: stats["groups_exchanged"] >= 2)
+    program.go_on()
+    assert program.go_on() == "all words are right\n"
+
+
+def test_a_program_may_change_its_memory_while_groups_of_it_change_places(
+    running: Callable[..., Phases], tmp_path: Path
+) -> None:
+    if not tracks(accesses=False):
+        pytest.skip("this kernel does not note writes")
+    changes = compiled(PROGRAMS / "programs" / "changes_groups.c", tmp_path / "changes")
+    options = ("--policy", "raminate", "--detector", "dirty", "--interval", "10ms")
+    program = running(*options, near="5MiB", program=changes)
+    program.until(lambda stats: stats["groups_exchanged"] >= 1 and stats["promoted"] >= 5000)
     assert program.go_on() == "all words are right\n"
 
 
