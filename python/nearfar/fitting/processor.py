@@ -113,7 +113,7 @@ def _caches(found: Found, base: Model) -> Iterator[tuple[str, Fixed]]:
         ways = found.get(f"{name}.ways")
         if ways is not None:
             yield f"{key}.ways", fixed(ways, round(number(ways)))
-        size = found.get(f"{name}.capacity") or found.get(f"{name}.share")
+        size = found.get(f"{name}.capacity")
         if size is not None and not holds(size, float(base[f"{key}.size"])):
             rows = round(number(ways)) if ways is not None else int(base[f"{key}.ways"])
             slices = int(base[f"{key}.slices"]) if level == 3 else 1

@@ -142,16 +142,6 @@ def test_times_that_the_base_has_in_cycles_follow_the_clock() -> None:
     assert float(follows["cpu.core.forward"]) / 250 == pytest.approx(cycles, rel=0.01)
 
 
-def test_of_a_shared_last_cache_the_share_that_served_is_its_size() -> None:
-    base = load_model("dram")
-    unit = int(base["cpu.l3.ways"]) * int(base["cpu.l3.slices"]) * 64
-    share = identified("cache.3.share", 11 << 20, "B", (), (8 << 20, 14 << 20))
-    size = structure([share], base)["cpu.l3.size"]
-    assert float(size.value) == pytest.approx(11 << 20, abs=unit)
-    assert float(size.value) % unit == 0
-    assert size.interval == (8 << 20, 14 << 20)
-
-
 def test_loads_in_flight_follow_the_window() -> None:
     base = load_model("dram")
     follows = derived(structure(CORE, base), base)
