@@ -15,7 +15,7 @@ constexpr PrefetchConfig streamer{
 
 /// What is proposed while a program goes from line to line, `first` to `last`.
 std::vector<Line> proposed(Prefetcher& prefetcher, Line first, Line last,
-                           Prefetcher::Seen seen = {.more = true}) {
+                           Prefetcher::Seen seen = {}) {
   std::vector<Line> wanted;
   for (Line line = first;; line += last > first ? 1 : ~Line{0}) {
     seen.line = line;
@@ -37,11 +37,7 @@ TEST(Prefetcher, ThePrefetcherTakesASequenceAcrossTheEndOfItsPage) {
   EXPECT_EQ(proposed(downward, page - 1, 0).back(), 0u);  // and stops at the first line of all
 }
 
-TEST(Prefetcher, ThePrefetcherStopsAtThePagesEndWhereTheNextOneLiesElsewhere) {
-  Prefetcher elsewhere(streamer);
-  EXPECT_EQ(proposed(elsewhere, 0, page - 1, {.more = false}).back(), page - 1);
-  EXPECT_TRUE(proposed(elsewhere, page, page + 7, {.more = false}).empty());
-
+TEST(Prefetcher, WithoutNextPageThePrefetcherStopsAtThePagesEnd) {
   PrefetchConfig config = streamer;
   config.next_page = false;
   Prefetcher confined(config);
@@ -54,7 +50,7 @@ TEST(Prefetcher, ThePrefetcherRunsLessFarAheadWhileMuchIsOutstanding) {
     Prefetcher prefetcher(streamer);
     const Line last = page - 25;
     const std::vector<Line> wanted =
-        proposed(prefetcher, 0, last, {.more = true, .outstanding = outstanding, .registers = 32});
+        proposed(prefetcher, 0, last, {.outstanding = outstanding, .registers = 32});
     return wanted.empty() ? 0 : *std::max_element(wanted.begin(), wanted.end()) - last;
   };
   EXPECT_EQ(furthest(0), 20u);

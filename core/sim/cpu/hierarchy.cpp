@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace nearfar::sim::cpu {
+namespace {
+
+constexpr Line page_lines = Tlb::small_page / line_bytes;
+
+}  // namespace
 
 Hierarchy::Hierarchy(const HierarchyConfig& config, std::uint64_t seed)
     : config_(config), seed_(seed), l3_(config.l3, seed) {
@@ -33,7 +38,7 @@ Tick Hierarchy::latency(Level level) const {
 Hierarchy::Answer Hierarchy::access(Core core, const Place& place, Kind kind, Waiter waiter) {
   Private& at = cores_[core];
   const Line line = place.physical.block(line_bytes);
-  at.more = place.physical == place.virtual_address;
+  at.page = place.virtual_address.block(Tlb::small_page);
   const std::uint64_t hits_before = count_.tlb_hits;
   Tick translation{};
   if (!place.translated) {
@@ -152,19 +157,25 @@ Hierarchy::Answer Hierarchy::miss(Core core, Line line, Tick translation, Waiter
   return {Answer::State::waits, Level::memory, translation, true};
 }
 
-/// What L2 sees is translated, so what it asks for on its own comes no sooner.
+/// What L2 sees is translated, so what it asks for on its own comes no sooner. In another page than
+/// the access it goes where the page tables say, if they have the page.
 void Hierarchy::after_l1_miss(Core core, Line line, bool hit, Tick translation) {
   if (!config_.prefetch.adjacent && !config_.prefetch.stream) return;
   wanted_.clear();
   Private& at = cores_[core];
-  at.prefetcher.observe({.line = line,
+  const Line seen = at.page * page_lines + line % page_lines;
+  at.prefetcher.observe({.line = seen,
                          .hit = hit,
-                         .more = at.more,
                          .outstanding = at.l2_misses,
                          .registers = config_.l2.mshrs},
                         wanted_);
   for (const Line next : wanted_) {
-    prefetch(core, next, config_.prefetch.adjacent && !hit && next == (line ^ 1), translation);
+    const bool adjacent = config_.prefetch.adjacent && !hit && next == (seen ^ 1);
+    if (next / page_lines == at.page) {
+      prefetch(core, line - seen + next, adjacent, translation);
+    } else if (const auto found = this->translation(core, Address(next * line_bytes))) {
+      prefetch(core, found->frame * page_lines + next % page_lines, adjacent, translation);
+    }
   }
 }
 

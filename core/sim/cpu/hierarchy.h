@@ -286,7 +286,7 @@ class Hierarchy {
     std::uint32_t walkers = 0;  ///< at work
     Arriving<Level> to_l1, to_l2;
     std::vector<Walk> walks;  ///< those that they work at and those that wait, oldest first
-    bool more = false;  ///< last accessed: a page whose neighbours lie beside it in memory
+    std::uint64_t page = 0;  ///< last accessed: the program's page of 4 KiB
   };
 
   /// An access that waits for a line, and the registers that it takes until the line is there.

@@ -20,20 +20,20 @@ void Prefetcher::observe(const Seen& seen, std::vector<Line>& wanted) {
 }
 
 /// The sequence in `page`, or one that has come to its edge; null if there is none.
-Prefetcher::Stream* Prefetcher::stream_of(std::uint64_t page, bool more) {
+Prefetcher::Stream* Prefetcher::stream_of(std::uint64_t page) {
   auto before = streams_.end();
   for (auto stream = streams_.begin(); stream != streams_.end(); ++stream) {
     if (stream->page == page) return &*stream;
     if (stream->page == no_page || stream->length < confirmed) continue;
     if (page == (stream->upward ? stream->page + 1 : stream->page - 1)) before = stream;
   }
-  return more && config_.next_page && before != streams_.end() ? &*before : nullptr;
+  return config_.next_page && before != streams_.end() ? &*before : nullptr;
 }
 
 void Prefetcher::follow(const Seen& seen, std::vector<Line>& wanted) {
   const Line line = seen.line;
   const std::uint64_t page = line / page_lines;
-  Stream* const found = stream_of(page, seen.more);
+  Stream* const found = stream_of(page);
   if (found == nullptr) {
     *std::min_element(streams_.begin(), streams_.end(), [](const auto& a, const auto& b) {
       return a.used < b.used;
@@ -63,7 +63,7 @@ void Prefetcher::run_ahead(Stream& stream, const Seen& seen, std::vector<Line>& 
   for (std::uint32_t i = 0; i < config_.degree; ++i) {
     if (!stream.upward && stream.fetched == 0) return;
     const Line next = stream.upward ? stream.fetched + 1 : stream.fetched - 1;
-    const bool runs_on = next / page_lines == stream.page || (seen.more && config_.next_page);
+    const bool runs_on = next / page_lines == stream.page || config_.next_page;
     if (!runs_on || ahead(next) > most) return;
     stream.fetched = next;
     wanted.push_back(next);

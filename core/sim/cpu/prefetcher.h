@@ -11,7 +11,9 @@ namespace nearfar::sim::cpu {
 /// optimisation manual, "Data prefetching": the L2's spatial prefetcher completes pairs of lines,
 /// its streamer follows ascending and descending sequences within 4 KiB pages and runs up to 20
 /// lines ahead, less far while many requests are outstanding; from Ivy Bridge on a next-page
-/// prefetcher takes a sequence across the end of its page).
+/// prefetcher takes a sequence across the end of its page, by the program's addresses).
+///
+/// Lines are the program's. Where a page lies in memory is for its caller to know.
 class Prefetcher {
  public:
   explicit Prefetcher(const PrefetchConfig& config);
@@ -20,7 +22,6 @@ class Prefetcher {
   struct Seen {
     Line line = 0;
     bool hit = false;
-    bool more = false;  ///< the page's neighbours in memory are its neighbours in the program
     std::uint32_t outstanding = 0;  ///< lines that the L2 waits for
     std::uint32_t registers = 1;    ///< as many as it can wait for
   };
@@ -43,7 +44,7 @@ class Prefetcher {
 
   static constexpr std::uint64_t no_page = ~std::uint64_t{0};
 
-  [[nodiscard]] Stream* stream_of(std::uint64_t page, bool more);
+  [[nodiscard]] Stream* stream_of(std::uint64_t page);
   void follow(const Seen& seen, std::vector<Line>& wanted);
   void run_ahead(Stream& stream, const Seen& seen, std::vector<Line>& wanted) const;
   [[nodiscard]] std::uint32_t reach(const Seen& seen) const;

@@ -55,12 +55,17 @@ def named_by(finding: str) -> tuple[str, ...]:
 
 def following(values: Mapping[str, Fixed], base: Model) -> dict[str, Plain]:
     """What has to follow for the processor to be one that can be built: of another clock than the
-    base's, the times that the base has in cycles; and the ways of TLBs of other sizes."""
+    base's, the times that the base has in cycles; of another window than the base's, the loads
+    among its instructions; and the ways of TLBs of other sizes."""
     made: dict[str, Plain] = {}
     clock, forward = "cpu.clock", "cpu.core.forward"
     if clock in values:
         longer = float(values[clock].value) / float(base[clock])
         made[forward] = max(1, round(float(base[forward]) * longer))
+    window, loads = "cpu.core.rob", "cpu.core.loads"
+    if window in values:
+        larger = float(values[window].value) / float(base[window])
+        made[loads] = max(1, round(float(base[loads]) * larger))
     for level in (1, 2):
         entries, ways = f"cpu.tlb.l{level}.entries", f"cpu.tlb.l{level}.ways"
         if entries in values and int(values[entries].value) % int(base[ways]):

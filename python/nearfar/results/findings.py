@@ -50,6 +50,7 @@ NAMES: Mapping[str, tuple[str, str]] = {
     "cache.N.sets": ("", "sets"),
     "cache.N.policy": ("", "fifo, lru, plru (a tree), qlru (two bits of age) or random"),
     "cache.N.latency": ("ns", "round trip of a dependent load that is served here"),
+    "cache.N.share": ("B", "bytes of it that served these walks, of a cache that others share"),
     "cache.N.write_back": (
         "ns",
         "what a load waits when it evicts a changed line, not a clean one",

@@ -142,6 +142,13 @@ def test_times_that_the_base_has_in_cycles_follow_the_clock() -> None:
     assert float(follows["cpu.core.forward"]) / 250 == pytest.approx(cycles, rel=0.01)
 
 
+def test_loads_in_flight_follow_the_window() -> None:
+    base = load_model("dram")
+    follows = derived(structure(CORE, base), base)
+    share = float(base["cpu.core.loads"]) / float(base["cpu.core.rob"])
+    assert float(follows["cpu.core.loads"]) / 400 == pytest.approx(share, rel=0.01)
+
+
 def test_a_tlb_that_no_number_of_the_bases_ways_makes_is_one_set() -> None:
     base = load_model("dram")
     values = structure([identified("tlb.1.entries", 97, "", ())], base)

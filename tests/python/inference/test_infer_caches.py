@@ -180,6 +180,21 @@ def test_a_shared_last_cache_is_not_given_a_size() -> None:
     assert "a virtual machine" in seen.reason
 
 
+def test_how_much_of_a_shared_last_cache_serves_is_found() -> None:
+    machine = NoisyMachine(SERVER, memory_bytes=64 * MIB)
+    seen = found(observe(machine, GUEST))["cache.3.share"]
+    assert seen.status == IDENTIFIED
+    assert seen.interval is not None
+    assert seen.interval[0] <= 8 * MIB <= seen.interval[1]
+    assert "while this was measured" in seen.reason
+
+
+def test_no_share_is_claimed_of_a_last_cache_whose_end_is_not_seen() -> None:
+    machine = NoisyMachine(SERVER, memory_bytes=10 * MIB)
+    seen = found(observe(machine, GUEST))["cache.3.share"]
+    assert seen.status != IDENTIFIED
+
+
 def test_in_a_virtual_machine_an_unseen_thread_may_hold_half_of_the_second_cache() -> None:
     """What is left of 512 KiB beside another thread behaves as 256 KiB do."""
     left = (Cache(32 * KIB, 8, 1.0), Cache(256 * KIB, 8, 3.5), Cache(8 * MIB, 16, 12.0))

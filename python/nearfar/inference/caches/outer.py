@@ -245,7 +245,7 @@ def _third(
     found = [_latency(3, curve, edge)]
     scatter = _worst_scatter(curve, edge.last)
     if shared is not None:  # what others leave of it has no upper bound
-        return [*found, not_identifiable(name, shared + about, evidence)]
+        return [*found, not_identifiable(name, shared + about, evidence), _share(curve, edge)]
     third = _beyond_second(_capacity(3, curve, edge, span), curve, edge, second)
     doubt = ""
     if scatter > _UNSTEADY:
@@ -260,6 +260,32 @@ def _third(
     return [*found, third]
 
 
+def _share(curve: Curve, edge: Plateau) -> Finding:
+    """How much of a cache that others use as well served the walks: more than the largest region
+    that it served whole, and less than the first half of whose loads reached the memory."""
+    name, evidence = "cache.3.share", curve.ids[edge.last :]
+    served = float(curve.x[edge.last]) * LINE
+    last = float(curve.x[-1]) * LINE
+    if level_again(curve.x, curve.values, edge.last + 1, 2.0, _RAMP_RISE) is None:
+        reason = f"it served regions up to {served:.0f} B; behind it the curve is not level again"
+        return not_identifiable(name, reason, evidence, (served, max(served, last)))
+    missed = _half_missed(curve, edge)
+    reason = (
+        f"while this was measured, it served regions up to {served:.0f} B, and of {missed:.0f} B "
+        "half of the loads missed it; what others use of it changes"
+    )
+    if missed > _WIDEST * served:
+        return not_identifiable(name, reason, evidence, (served, missed))
+    return identified(name, round((served * missed) ** 0.5), reason, evidence, (served, missed))
+
+
+def _half_missed(curve: Curve, edge: Plateau) -> float:
+    """In bytes, the smallest region half of whose loads the cache that ends at `edge` misses."""
+    ramp = curve.within(float(curve.x[edge.last]), float(curve.x[-1]))
+    half = (edge.level + float(ramp.values[-1])) / 2
+    return float(ramp.x[ramp.values >= half][0]) * LINE
+
+
 def _beyond_second(third: Finding, curve: Curve, edge: Plateau, second: Finding) -> Finding:
     """The size of a cache that another one stands in front of, as what regions allow.
 
@@ -269,9 +295,7 @@ def _beyond_second(third: Finding, curve: Curve, edge: Plateau, second: Finding)
     """
     if third.interval is None or second.interval is None:
         return third
-    ramp = curve.within(float(curve.x[edge.last]), float(curve.x[-1]))
-    half = (edge.level + float(ramp.values[-1])) / 2
-    slow = float(ramp.x[ramp.values >= half][0]) * LINE
+    slow = _half_missed(curve, edge)
     low = max(third.interval[0] - second.interval[1], third.interval[0] / 2)
     high = max(third.interval[1], slow)
     reason = (

@@ -78,7 +78,7 @@ KEYS = (
     count("cpu.prefetch.streams", 32, 1, 1024, "Stream prefetcher: pages it follows"),
     count("cpu.prefetch.degree", 2, 1, 64, "Stream prefetcher: lines fetched at each access of a sequence"),
     count("cpu.prefetch.distance", 20, 1, 64, "Stream prefetcher: lines ahead at most"),
-    flag("cpu.prefetch.next_page", True, "Stream prefetcher: a sequence goes on in the next 4 KiB page, if that lies behind it in memory"),
+    flag("cpu.prefetch.next_page", True, "Stream prefetcher: a sequence goes on in the next 4 KiB page of the program"),
     choice("cpu.table.place", "dram", ("dram", "memory", "apart"), "Where page tables lie: dram, in the machine's own (a near tier's, the memory itself if it is DRAM, or if DRAM caches it), and apart if it has none or lies behind a link; memory, in the memory whatever it is; apart, in DRAM that is not part of the model, where a read takes cpu.table.latency"),
     time("cpu.table.latency", "81 ns", "0 ps", "10 us", "Index table of a chase, and page tables that lie apart, in DRAM: a read that leaves the L3"),
     choice("cpu.pretranslation.mark", "mkpt", ("mkpt", "auto"), "Pre-translation: which loads of a program are marked: those behind mkpt, or also every load whose value becomes the base of an address, once that has been seen"),
