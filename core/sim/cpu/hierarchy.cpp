@@ -164,11 +164,9 @@ void Hierarchy::after_l1_miss(Core core, Line line, bool hit, Tick translation) 
   wanted_.clear();
   Private& at = cores_[core];
   const Line seen = at.page * page_lines + line % page_lines;
-  at.prefetcher.observe({.line = seen,
-                         .hit = hit,
-                         .outstanding = at.l2_misses,
-                         .registers = config_.l2.mshrs},
-                        wanted_);
+  at.prefetcher.observe(
+      {.line = seen, .hit = hit, .outstanding = at.l2_misses, .registers = config_.l2.mshrs},
+      wanted_);
   for (const Line next : wanted_) {
     const bool adjacent = config_.prefetch.adjacent && !hit && next == (seen ^ 1);
     if (next / page_lines == at.page) {
