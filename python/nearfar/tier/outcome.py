@@ -20,7 +20,7 @@ class Outcome:
 
     `lacked_memory`: SIGKILL ended it, and meanwhile the kernel killed for lack of memory.
     `unrecorded`: why the record of faults is not whole. `runs_on`: the program's process, if it had
-    not ended a second after SIGTERM.
+    not ended a second after SIGTERM. `lost_events`: DAMON's, where that watched it.
     """
 
     status: int
@@ -34,6 +34,7 @@ class Outcome:
     over_time: TierSamples | None = None
     runs_on: int = 0
     flat: Flat | None = None
+    lost_events: int = 0
 
     def result(self) -> TierRunResult:
         """The result as JSON has it: sizes in bytes, everything else in pages or times."""
@@ -131,6 +132,14 @@ def flat_lines(result: Mapping[str, Any]) -> list[str]:
         f"processor time: {seconds(r['detector_ns'])} to find pages in use, "
         f"{seconds(r['mover_ns'])} to move them",
     ]
+
+
+def lost_text(lost: int) -> str:
+    """What it means that so many events were lost."""
+    return (
+        f"{lost} events of DAMON were lost, as they came faster than they were read: pages in use "
+        "may look unused"
+    )
 
 
 def mib(size_bytes: int) -> str:

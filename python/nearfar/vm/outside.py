@@ -106,8 +106,9 @@ def run_outside(
             near_bytes if attached is None else attached.limit_bytes(),
             settings.policy,
             dict.fromkeys(COUNTS, 0) if attached is None else attached.counts(),
-            flat=settings,
+            flat=settings if attached is None else attached.flat,
             runs_on=waited.runs_on,
+            lost_events=0 if attached is None else attached.lost_events(),
         )
 
 

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from nearfar.cli.tier.managing import complain_of_end
 from nearfar.errors import InputError
 from nearfar.tier.attach import machine, run
 from nearfar.tier.attach.damon import claimed_damon, damon_obstacle
 from nearfar.tier.attach.target import Target
 from nearfar.tier.flat import FlatOptions
 from nearfar.tier.machine import Obstacle
+from nearfar.tier.outcome import Outcome
 
 _KDAMONDS = "sys/kernel/mm/damon/admin/kdamonds"
 _NEAR = 1 << 20
@@ -198,3 +200,13 @@ def test_a_start_that_the_kernel_refuses_is_an_error_where_damon_was_asked_for(
     with pytest.raises(InputError, match="in other use"), run.managing(target, _NEAR, settings):
         pass
     assert refusing == [True]
+
+
+def test_events_that_were_lost_are_said_at_the_end_of_a_program(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    complain_of_end(Outcome(0, _NEAR, "raminate", {}, lost_events=12), "tier", "the program")
+    complain_of_end(Outcome(0, _NEAR, "raminate", {}), "tier", "the program")
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "tier: 12 events of DAMON were lost" in said

@@ -15,7 +15,7 @@ from nearfar.tier.control import AUTO, BEST, COPY
 from nearfar.tier.flat import FlatOptions
 from nearfar.tier.launch import LaunchOptions
 from nearfar.tier.machine import possible_eviction
-from nearfar.tier.outcome import Outcome
+from nearfar.tier.outcome import Outcome, lost_text
 from nearfar.tier.swap.outcome import SwapOutcome
 
 
@@ -92,3 +92,5 @@ def complain_of_end(outcome: Outcome | SwapOutcome, command: str, what: str) -> 
             "memory, the machine's or its control group's; give a smaller --near, or far memory "
             "elsewhere"
         )
+    if isinstance(outcome, Outcome) and outcome.lost_events:
+        complain(f"{command}: {lost_text(outcome.lost_events)}")

@@ -26,7 +26,7 @@ def run_from_outside(
     name = Path(arguments[0]).name
     with held_back() as let_through, contextlib.ExitStack() as stack:
         process = start(arguments, file, let_through)
-        counts = dict.fromkeys(COUNTS, 0)
+        counts, lost = dict.fromkeys(COUNTS, 0), 0
         limit = near_bytes
         try:
             attached = stack.enter_context(
@@ -42,6 +42,13 @@ def run_from_outside(
         waited = wait_for(process)
         if attached is not None:
             counts, limit = attached.counts(), attached.limit_bytes()
+            settings, lost = attached.flat, attached.lost_events()
     return Outcome(
-        waited.status, limit, settings.policy, counts, flat=settings, runs_on=waited.runs_on
+        waited.status,
+        limit,
+        settings.policy,
+        counts,
+        flat=settings,
+        runs_on=waited.runs_on,
+        lost_events=lost,
     )

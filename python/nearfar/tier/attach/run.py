@@ -15,6 +15,7 @@ from nearfar.tier.attach.machine import check_process
 from nearfar.tier.attach.target import Target
 from nearfar.tier.control import PAGE, Flat
 from nearfar.tier.flat import DAMON
+from nearfar.tier.outcome import lost_text
 from nearfar.tier.server import serving
 from nearfar.tier.tree import check_near
 
@@ -42,19 +43,11 @@ def manage(
                 attached.counts()
                 if not warned and (lost := attached.lost_events()):
                     warned = True
-                    warn(lost_text(target.process, lost))
+                    warn(f"{target.process}: {lost_text(lost)}")
                 if not told and attached.manager.is_settled():
                     told = True
                     begun()
         return attached.stats()
-
-
-def lost_text(process: int, lost: int) -> str:
-    """What it means that so many events were lost."""
-    return (
-        f"{process}: {lost} events of DAMON were lost so far, as they came faster than they were "
-        "read: pages in use may look unused; `nearfar tier stats` counts them (lost_events)"
-    )
 
 
 @contextlib.contextmanager
