@@ -12,6 +12,7 @@
 
 #include "tier/preload/affinity.h"
 #include "tier/preload/exported.h"
+#include "tier/preload/held_calls.h"
 #include "tier/preload/runtime.h"
 #include "tier/preload/sandbox.h"
 
@@ -44,7 +45,7 @@ long control_process(long option, long a, long b, long c, long d) {
   constexpr long set_memory_merge = 67;  // PR_SET_MEMORY_MERGE, since Linux 6.4
   if (option == set_memory_merge && a != 0 && runtime() != nullptr) return -EINVAL;
   if (option == PR_SET_SECCOMP) return set_seccomp(a, b);
-  return os::call(__NR_prctl, option, a, b, c, d);
+  return call_for_program(__NR_prctl, {option, a, b, c, d, 0});
 }
 
 }  // namespace
@@ -113,7 +114,7 @@ __attribute__((used, visibility("hidden"))) long nearfar_answered_call(long numb
     case __NR_seccomp:
       return preload::answer(preload::seccomp(a, b, c));
     default:
-      return preload::answer(nearfar_program_call(number, a, b, c, d, e, f));
+      return preload::answer(preload::call_for_program(number, {a, b, c, d, e, f}));
   }
 }
 
@@ -175,6 +176,8 @@ asm(".text\n\t"
     NEARFAR_LET_GO_BEFORE(__NR_execveat)
     NEARFAR_LET_GO_BEFORE(__NR_sched_getaffinity)
     NEARFAR_LET_GO_BEFORE(__NR_sched_setaffinity)
+    "cmpb $0, nearfar_holds_calls(%rip)\n\t"
+    "jne nearfar_answered_call\n"
     "3:\n\t"
     NEARFAR_CALL_THE_KERNEL
     "cmp $-4095, %rax\n\t"
