@@ -196,14 +196,13 @@ bool may_be_repeated(long number, const Words& words) {
 
 /// A thread that is cancelled while it makes a call leaves behind what that has held.
 void release_of_ended(Runtime& tier) {
-  const long process = os::call(__NR_getpid);
   int ended = 0;
   int alive = 0;
   tier.pager.held().remove_if([&](const HeldRanges::Range& range) {
     const int thread = range.thread.load();
     if (thread == ended) return true;
     if (thread == alive) return false;
-    const bool is_gone = os::call(__NR_tgkill, process, thread, 0) == -ESRCH;
+    const bool is_gone = os::call(__NR_kill, thread, 0) == -ESRCH;
     (is_gone ? ended : alive) = thread;
     return is_gone;
   });

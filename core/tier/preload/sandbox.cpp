@@ -42,6 +42,7 @@ constexpr std::array needed_calls{
     __NR_poll,       __NR_futex,       __NR_madvise,        __NR_mincore,       __NR_fallocate,
     __NR_getpid,     __NR_gettid,      __NR_rt_sigprocmask, __NR_nanosleep,     __NR_clock_gettime,
     __NR_pidfd_open, __NR_sched_yield, __NR_kcmp,           __NR_set_mempolicy, __NR_move_pages,
+    __NR_fstat,      __NR_getsockopt,  __NR_sigaltstack,
 };
 
 /// A program of the kernel's packet filter, with jumps to what follows later.
