@@ -1,10 +1,11 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
-#include <cstdint>
+#include <functional>
+#include <utility>
 
 #include "tier/os/system.h"
 
@@ -18,16 +19,18 @@ namespace nearfar::tier {
 /// and then looks whether pages are about to leave, in which case it waits until that is over.
 class HeldRanges {
  public:
-  static constexpr std::size_t most = 1024;
-
   struct Range {
     std::atomic<int> thread{0};  ///< 0: not in use
     std::atomic<os::Place> begin{0};
     std::atomic<os::Place> end{0};
-    os::Place frame = 0;    ///< of the call, on the thread's stack
-    Range* next = nullptr;  ///< of the same call
+    std::atomic<os::Place> frame{0};  ///< of the call, on the thread's stack; 0: not known yet
+    Range* next = nullptr;            ///< of the same call
 
-    [[nodiscard]] std::size_t pages() const { return (end - begin) / os::page_bytes; }
+    [[nodiscard]] std::size_t pages() const {
+      const os::Place from = begin.load();
+      const os::Place to = end.load();
+      return from != 0 && to > from ? (to - from) / os::page_bytes : 0;
+    }
   };
 
   /// Pages are about to leave, for its lifetime.
@@ -42,56 +45,129 @@ class HeldRanges {
     HeldRanges& ranges_;
   };
 
-  /// Whole pages, for a thread; null if there are too many ranges. `guess` is where to look first.
-  [[nodiscard]] Range* add(os::Place begin, os::Place end, int thread, std::size_t guess) {
-    for (std::size_t i = 0; i < most; ++i) {
-      const std::size_t at = (guess + i) % most;
-      Range& range = ranges_[at];
-      int free = 0;
-      if (range.thread.load(std::memory_order_relaxed) != 0 ||
-          !range.thread.compare_exchange_strong(free, thread))
-        continue;
-      std::size_t used = used_.load();
-      while (used <= at && !used_.compare_exchange_weak(used, at + 1)) {
+  /// Whole pages, for a thread's call; null if there is no memory for one more. `guess` is where to
+  /// look first.
+  [[nodiscard]] Range* add(os::Place begin, os::Place end, int thread, os::Place frame,
+                           std::size_t guess) {
+    const std::size_t used = used_.load();
+    for (std::size_t i = 0; i < used; ++i)
+      if (Range& range = at((guess + i) % used); take(range, thread))
+        return fill(range, begin, end, frame);
+    for (std::size_t next = used; next < most; ++next) {
+      if (!has(next)) return nullptr;
+      Range& range = at(next);
+      if (!take(range, thread)) continue;
+      std::size_t before = used_.load();
+      while (before <= next && !used_.compare_exchange_weak(before, next + 1)) {
       }
-      range.end.store(end, std::memory_order_relaxed);
-      range.begin.store(begin);
-      pages_.fetch_add(range.pages(), std::memory_order_relaxed);
-      return &range;
+      return fill(range, begin, end, frame);
     }
     return nullptr;
   }
-  void remove(Range& range) {
-    pages_.fetch_sub(range.pages(), std::memory_order_relaxed);
+  /// Of the calling thread's.
+  static void remove(Range& range) {
+    range.frame.store(0, std::memory_order_relaxed);
     range.begin.store(0, std::memory_order_relaxed);
     range.end.store(0, std::memory_order_relaxed);
     range.thread.store(0, std::memory_order_release);
   }
-  /// Removes those of which `condition` is true.
+  /// Removes those of which `condition` is true, given the thread and the range.
   template <typename Condition>
   void remove_if(const Condition& condition) {
-    for (std::size_t i = 0; i < used_.load(); ++i)
-      if (ranges_[i].thread.load() != 0 && condition(ranges_[i])) remove(ranges_[i]);
+    const std::size_t used = used_.load();
+    for (std::size_t i = 0; i < used; ++i) {
+      Range& range = at(i);
+      int thread = range.thread.load();
+      // Taken first: another thread may be about to remove it, too.
+      if (thread > 0 && condition(thread, range) &&
+          range.thread.compare_exchange_strong(thread, removed))
+        remove(range);
+    }
+  }
+  /// Those of all threads, where there is only one.
+  void remove_all() {
+    const std::size_t used = used_.load();
+    for (std::size_t i = 0; i < used; ++i) remove(at(i));
   }
   [[nodiscard]] std::size_t position(const Range& range) const {
-    return static_cast<std::size_t>(&range - ranges_.data());
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < most_blocks; first += of_block(i), ++i) {
+      const Range* const begin = block(i);
+      if (begin != nullptr && !std::less<>()(&range, begin) &&
+          std::less<>()(&range, begin + of_block(i)))
+        return first + static_cast<std::size_t>(&range - begin);
+    }
+    return 0;
   }
 
   /// Whether pages may be about to leave that were looked up before a range was added.
   [[nodiscard]] bool are_pages_leaving() const { return leaving_.load(); }
   /// How many pages all ranges have.
-  [[nodiscard]] std::size_t pages() const { return pages_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t pages() const {
+    std::size_t all = 0;
+    const std::size_t used = used_.load();
+    for (std::size_t i = 0; i < used; ++i) all += at(i).pages();
+    return all;
+  }
   [[nodiscard]] bool overlaps(os::Place begin, os::Place end) const {
     const std::size_t used = used_.load();
-    return std::any_of(ranges_.begin(), ranges_.begin() + used, [&](const Range& range) {
-      return range.begin.load() < end && begin < range.end.load();
-    });
+    for (std::size_t i = 0; i < used; ++i)
+      if (const Range& range = at(i); range.begin.load() < end && begin < range.end.load())
+        return true;
+    return false;
   }
 
  private:
-  std::array<Range, most> ranges_{};
+  static constexpr int removed = -1;
+  // Blocks of ranges, each twice as long as the one before. The first is a part of this.
+  static constexpr std::size_t first_block = 1024;
+  static constexpr std::size_t most_blocks = 16;
+  static constexpr std::size_t most = first_block * ((std::size_t{1} << most_blocks) - 1);
+
+  [[nodiscard]] static constexpr std::size_t of_block(std::size_t number) {
+    return first_block << number;
+  }
+  [[nodiscard]] static std::size_t block_of(std::size_t position) {
+    return static_cast<std::size_t>(std::bit_width(position / first_block + 1)) - 1;
+  }
+  [[nodiscard]] const Range* block(std::size_t number) const {
+    return number == 0 ? ranges_.data() : others_[number - 1].load();
+  }
+  [[nodiscard]] const Range& at(std::size_t position) const {
+    const std::size_t number = block_of(position);
+    return block(number)[position - (of_block(number) - first_block)];
+  }
+  [[nodiscard]] Range& at(std::size_t position) {
+    return const_cast<Range&>(std::as_const(*this).at(position));
+  }
+  /// Whether there is a range at a position, for which memory is reserved if need be. Zeros are
+  /// ranges that are not in use.
+  [[nodiscard]] bool has(std::size_t position) {
+    const std::size_t number = block_of(position);
+    if (block(number) != nullptr) return true;
+    const os::Place place = os::reserve(of_block(number) * sizeof(Range));
+    if (place == 0) return false;
+    Range* none = nullptr;
+    if (!others_[number - 1].compare_exchange_strong(none, os::pointer<Range>(place)))
+      os::unmap(place, of_block(number) * sizeof(Range));
+    return true;
+  }
+
+  [[nodiscard]] static bool take(Range& range, int thread) {
+    int free = 0;
+    return range.thread.load(std::memory_order_relaxed) == 0 &&
+           range.thread.compare_exchange_strong(free, thread);
+  }
+  static Range* fill(Range& range, os::Place begin, os::Place end, os::Place frame) {
+    range.frame.store(frame, std::memory_order_relaxed);
+    range.end.store(end, std::memory_order_relaxed);
+    range.begin.store(begin);
+    return &range;
+  }
+
+  std::array<Range, first_block> ranges_{};
+  std::array<std::atomic<Range*>, most_blocks - 1> others_{};
   std::atomic<std::size_t> used_{0};  // of these, at most, so far
-  std::atomic<std::size_t> pages_{0};
   std::atomic<bool> leaving_{false};
 };
 

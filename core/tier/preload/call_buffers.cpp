@@ -37,6 +37,7 @@ struct Argument {
   std::uint8_t position = 0;
   std::uint8_t count = 0;  ///< the argument that says how many
   std::uint16_t bytes = 1;  ///< of one
+  std::uint8_t before = 0;  ///< bytes before the first, of `array`
 };
 
 struct Call {
@@ -48,6 +49,10 @@ constexpr Argument text(std::uint8_t at) { return {To::text, at}; }
 constexpr Argument some(std::uint8_t at, std::uint16_t bytes) { return {To::some, at, 0, bytes}; }
 constexpr Argument array(std::uint8_t at, std::uint8_t count, std::uint16_t bytes = 1) {
   return {To::array, at, count, bytes};
+}
+/// A msgbuf: its type, and so many bytes behind that.
+constexpr Argument queued(std::uint8_t at, std::uint8_t count) {
+  return {To::array, at, count, 1, sizeof(long)};
 }
 constexpr Argument counted(To to, std::uint8_t at, std::uint8_t count) { return {to, at, count}; }
 
@@ -169,8 +174,8 @@ constexpr Call calls[] = {
     {__NR_fremovexattr, {text(1)}},
     {__NR_execve, {text(0), {To::texts, 1}, {To::texts, 2}}},
     {__NR_execveat, {text(1), {To::texts, 2}, {To::texts, 3}}},
-    {__NR_msgsnd, {some(1, 8), array(1, 2)}},
-    {__NR_msgrcv, {some(1, 8), array(1, 2)}},
+    {__NR_msgsnd, {some(1, 8), queued(1, 2)}},
+    {__NR_msgrcv, {some(1, 8), queued(1, 2)}},
     {__NR_semop, {array(1, 2, 6)}},
     {__NR_semtimedop, {array(1, 2, 6), some(3, of_time)}},
     {__NR_mq_open, {text(0), some(3, 64)}},
@@ -320,7 +325,8 @@ void Search::add(const Argument& argument) {
     case To::some:
       return sink_.add(at, argument.bytes);
     case To::array:
-      if (words_[argument.count] > 0) sink_.add(at, count(argument) * argument.bytes);
+      if (words_[argument.count] > 0)
+        sink_.add(at, argument.before + count(argument) * argument.bytes);
       return;
     case To::text:
       return add_text(at);

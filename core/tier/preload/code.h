@@ -50,10 +50,14 @@ class Code {
   /// Of each once, in order.
   [[nodiscard]] CallSite find_form(os::Place call);
 
+  /// Whether threads can be cancelled at one call only, which libc (glibc since 2.41) makes for all
+  /// of its functions, and which it knows a thread to be at by the instruction's address.
+  [[nodiscard]] bool is_cancelled_at_one_call() const;
+
   /// The length of the comparison behind a call; 0 if there is none.
   [[nodiscard]] static std::size_t comparison_behind(os::Place call);
 
-  static constexpr std::size_t of_call = 2;        // bytes
+  static constexpr std::size_t of_call = 2;  // bytes
   static constexpr std::size_t of_assignment = 5;  // before it
   static constexpr std::size_t of_jump = 5;
 

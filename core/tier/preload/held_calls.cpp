@@ -9,12 +9,11 @@
 #include "tier/preload/held_calls.h"
 
 #include <signal.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 
 #include "tier/preload/exported.h"
+#include "tier/preload/repeatable_calls.h"
 #include "tier/preload/runtime.h"
 #include "tier/preload/signal_arguments.h"
 
@@ -35,9 +34,13 @@ struct OfThread {
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local OfThread of_thread;
 
-int this_thread() {
-  if (of_thread.number == 0) of_thread.number = static_cast<int>(os::call(__NR_gettid));
-  return of_thread.number;
+/// A child that shares the memory of the thread that made it (vfork) has that thread's variables,
+/// too, and must not leave its own number in them.
+int this_thread(const Runtime& tier) {
+  if (of_thread.number != 0) return of_thread.number;
+  const int number = static_cast<int>(os::call(__NR_gettid));
+  if (os::call(__NR_getpid) == tier.service.process()) of_thread.number = number;
+  return number;
 }
 
 /// Whether the program may read the page, which is there if so. The kernel reads a set of signals
@@ -73,6 +76,19 @@ void bring_in(Runtime& tier, os::Place begin, os::Place end) {
   }
 }
 
+/// A thread that is cancelled while it makes a call leaves behind what that has held.
+void release_of_ended(Runtime& tier) {
+  int ended = 0;
+  int alive = 0;
+  tier.pager.held().remove_if([&](int thread, const HeldRanges::Range&) {
+    if (thread == ended) return true;
+    if (thread == alive) return false;
+    const bool is_gone = os::call(__NR_kill, thread, 0) == -ESRCH;
+    (is_gone ? ended : alive) = thread;
+    return is_gone;
+  });
+}
+
 /// The memory of one call, whose frame on the stack is given.
 class CallMemory final : public BufferSink {
  public:
@@ -92,6 +108,7 @@ class CallMemory final : public BufferSink {
   [[nodiscard]] bool may_have_left() const { return may_have_left_; }
 
  private:
+  [[nodiscard]] HeldRanges::Range* take(os::Place begin, os::Place end);
   void release();
 
   Runtime& tier_;
@@ -115,18 +132,31 @@ void CallMemory::add(os::Place at, std::size_t bytes) {
   const os::Place behind = at + bytes < at ? tier_.space.end() : at + bytes;
   const os::Place from = std::max(at, tier_.space.base());
   const auto [begin, end] = whole(from, std::min(behind, tier_.space.end()) - from);
-  HeldRanges::Range* const range =
-      holds_ ? tier_.pager.held().add(begin, end, this_thread(), of_thread.last) : nullptr;
-  if (range == nullptr) {
+  if (!holds_) {
     may_have_left_ = true;
     bring_in(tier_, begin, end);
     return;
   }
-  range->frame = frame_;
+  if (first_ != nullptr && begin >= first_->begin.load() && begin <= first_->end.load()) {
+    if (end > first_->end.load()) first_->end.store(end);
+    return;
+  }
+  HeldRanges::Range* const range = take(begin, end);
   range->next = first_;
   first_ = range;
-  ++of_thread.ranges;
   of_thread.last = tier_.pager.held().position(*range);
+}
+
+/// Without memory for one range more, others' calls have to end first.
+HeldRanges::Range* CallMemory::take(os::Place begin, os::Place end) {
+  ++of_thread.ranges;  // before: a signal's handler may come, and look
+  for (;;) {
+    HeldRanges::Range* const range =
+        tier_.pager.held().add(begin, end, this_thread(tier_), frame_, of_thread.last);
+    if (range != nullptr) return range;
+    release_of_ended(tier_);
+    os::call(__NR_sched_yield);
+  }
 }
 
 bool CallMemory::make_readable(os::Place at, std::size_t bytes) {
@@ -145,67 +175,14 @@ void CallMemory::release() {
     HeldRanges::Range& range = *first_;
     first_ = range.next;
     // In a child that was forked meanwhile it is not there any more.
-    if (range.thread.load() != this_thread() || range.frame != frame_) continue;
-    --of_thread.ranges;
-    tier_.pager.held().remove(range);
+    if (range.thread.load() != this_thread(tier_) || range.frame.load() != frame_) continue;
+    if (of_thread.ranges != 0) --of_thread.ranges;
+    HeldRanges::remove(range);
   }
 }
 
 long plain_call(long number, const Words& words) {
   return nearfar_program_call(number, words[0], words[1], words[2], words[3], words[4], words[5]);
-}
-
-/// What a descriptor is of (S_IFREG...); 0 if it is of nothing that has a name.
-unsigned kind_of(long descriptor) {
-  struct stat found{};
-  if (os::call(__NR_fstat, descriptor, os::word(&found)) != 0) return 0;
-  return found.st_mode & S_IFMT;
-}
-
-bool is_stream(long descriptor) {
-  int type = 0;
-  socklen_t length = sizeof type;
-  return os::call(__NR_getsockopt, descriptor, SOL_SOCKET, SO_TYPE, os::word(&type),
-                  os::word(&length)) == 0 &&
-         type == SOCK_STREAM;
-}
-
-/// Whether a call has done nothing where it fails with EFAULT, and does not mind being made again:
-/// it waits for descriptors, or reads from what keeps its bytes until they are taken. Of a
-/// datagram, a counter of events or a child's status nothing is left.
-bool may_be_repeated(long number, const Words& words) {
-  switch (number) {
-    case __NR_epoll_wait:
-    case __NR_epoll_pwait:
-    case __NR_epoll_pwait2:
-    case __NR_poll:
-    case __NR_futex:
-    case __NR_execve:
-    case __NR_execveat:
-      return true;
-    case __NR_read:
-    case __NR_readv:
-    case __NR_recvfrom: {
-      const unsigned kind = kind_of(words[0]);
-      return kind == S_IFIFO || kind == S_IFCHR || (kind == S_IFSOCK && is_stream(words[0]));
-    }
-    default:
-      return false;
-  }
-}
-
-/// A thread that is cancelled while it makes a call leaves behind what that has held.
-void release_of_ended(Runtime& tier) {
-  int ended = 0;
-  int alive = 0;
-  tier.pager.held().remove_if([&](const HeldRanges::Range& range) {
-    const int thread = range.thread.load();
-    if (thread == ended) return true;
-    if (thread == alive) return false;
-    const bool is_gone = os::call(__NR_kill, thread, 0) == -ESRCH;
-    (is_gone ? ended : alive) = thread;
-    return is_gone;
-  });
 }
 
 /// Whether what calls hold is so much that others should hold nothing.
@@ -220,17 +197,15 @@ bool is_much_held(Runtime& tier) {
 
 [[gnu::noinline]] long call_with_memory(Runtime& tier, long number, const Words& words) {
   const os::Place frame = os::place(__builtin_frame_address(0));
-  const bool executes = number == __NR_execve || number == __NR_execveat;
-  const bool holds = !executes && (!is_much_held(tier) || !may_be_repeated(number, words));
-  long result = 0;
-  for (int i = 0; i < most_tries; ++i) {
-    CallMemory memory(tier, frame, holds);
+  const bool may_be_made_again =
+      fails_first(number, words) || (is_much_held(tier) && may_be_repeated(number, words));
+  for (int tries = 0;; ++tries) {
+    CallMemory memory(tier, frame, !may_be_made_again || tries == most_tries);
     find_buffers(number, words, memory);
     memory.bring_in_all();
-    result = plain_call(number, words);
+    const long result = plain_call(number, words);
     if (result != -EFAULT || !memory.may_have_left()) return result;
   }
-  return result;
 }
 
 /// Reads or writes that are as good in pieces: all of files', and writes to what takes bytes as
@@ -238,9 +213,8 @@ bool is_much_held(Runtime& tier) {
 long call_in_pieces(Runtime& tier, long number, Words words, std::size_t piece) {
   const bool writes = number == __NR_write || number == __NR_pwrite64;
   const bool of_place = number == __NR_pread64 || number == __NR_pwrite64;
-  const unsigned kind = kind_of(words[0]);
-  const bool takes_bytes = kind == S_IFREG || kind == S_IFIFO || kind == S_IFCHR ||
-                           (kind == S_IFSOCK && is_stream(words[0]));
+  const bool of_file = is_file(words[0]);
+  const bool takes_bytes = of_file ? !writes || !appends(words[0]) : is_byte_stream(words[0]);
   if (!takes_bytes) return call_with_memory(tier, number, words);
   const auto all = static_cast<std::size_t>(words[2]);
   std::size_t done = 0;
@@ -250,7 +224,7 @@ long call_in_pieces(Runtime& tier, long number, Words words, std::size_t piece) 
     const long result = call_with_memory(tier, number, words);
     if (result < 0) return done != 0 ? os::word(done) : result;
     done += static_cast<std::size_t>(result);
-    if (static_cast<std::size_t>(result) < asked || (!writes && kind != S_IFREG)) break;
+    if (static_cast<std::size_t>(result) < asked || (!writes && !of_file)) break;
     words[1] += result;
     if (of_place) words[3] += result;
   }
@@ -301,12 +275,16 @@ bool is_on_signal_stack() {
 /// frame was where a later one is.
 void release_left(Runtime& tier, os::Place frame) {
   if (is_on_signal_stack()) return;
-  const int thread = this_thread();
-  tier.pager.held().remove_if([&](const HeldRanges::Range& range) {
-    const bool is_left = range.thread.load() == thread && range.frame <= frame;
-    if (is_left) --of_thread.ranges;
+  const int own = this_thread(tier);
+  std::size_t kept = 0;
+  tier.pager.held().remove_if([&](int thread, const HeldRanges::Range& range) {
+    if (thread != own) return false;
+    const os::Place of_call = range.frame.load();
+    const bool is_left = of_call != 0 && of_call <= frame;
+    if (!is_left) ++kept;
     return is_left;
   });
+  of_thread.ranges = kept;
 }
 
 }  // namespace
@@ -339,7 +317,7 @@ void hold_calls() { nearfar_holds_calls = true; }
 void hold_calls_in_child() {
   if (!nearfar_holds_calls) return;
   of_thread = {};
-  runtime()->pager.held().remove_if([](const HeldRanges::Range&) { return true; });
+  runtime()->pager.held().remove_all();
 }
 
 }  // namespace nearfar::tier::preload

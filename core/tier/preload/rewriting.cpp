@@ -8,9 +8,11 @@
 
 #include "tier/preload/rewriting.h"
 
+#include <gnu/libc-version.h>
 #include <link.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "tier/preload/code.h"
@@ -196,6 +198,13 @@ int find_libc(dl_phdr_info* library, std::size_t /*size*/, void* found) {
   return 0;
 }
 
+/// Whether libc is of glibc 2.41 or later.
+bool is_of_2_41() {
+  constexpr unsigned long minor = 41;
+  const char* const version = gnu_get_libc_version();
+  return std::strncmp(version, "2.", 2) != 0 || std::strtoul(version + 2, nullptr, 10) >= minor;
+}
+
 /// Rewrites all calls that can be. Returns 0, or why none could be.
 long rewrite(Code& code) {
   std::size_t calls = 0;
@@ -232,6 +241,10 @@ void rewrite_calls() {
   dl_iterate_phdr(find_libc, &libc);
   if (libc.begin == 0) os::fail(refused, -ENOENT);
   Code code(libc.begin, libc.end);
+  if (code.is_cancelled_at_one_call() || is_of_2_41())
+    os::fail(
+        "--sigbus: this program's libc is of glibc 2.41 or later, whose system calls at which "
+        "threads can be cancelled cannot be replaced; leave the option out");
   const long error = code.is_read() ? rewrite(code) : -ENOMEM;
   if (error != 0) os::fail(refused, error);
   hold_calls();

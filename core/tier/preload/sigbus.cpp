@@ -101,10 +101,14 @@ void on_sigbus(int signal, siginfo_t* info, void* context) {
 
 bool is_active() { return pager_service != nullptr; }
 
+/// Whether this is a child that has the program's memory (vfork, posix_spawn): what it wants done
+/// would be done in the program.
+bool is_in_borrowed_memory() { return os::call(__NR_getpid) != pager_service->process(); }
+
 int change_action(const struct sigaction* wanted, struct sigaction* before) {
   const os::SignalsBlocked blocked;
   const struct sigaction was = program_action;
-  if (wanted != nullptr) {
+  if (wanted != nullptr && !is_in_borrowed_memory()) {
     // The program's memory is touched outside of the lock: that may be far.
     const struct sigaction copy = *wanted;
     const std::lock_guard guard(of_program);
@@ -157,6 +161,7 @@ void change_program_action(const KernelAction* wanted, KernelAction& before) {
   struct sigaction action{};
   struct sigaction was{};
   if (wanted != nullptr) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel's words
     action.sa_sigaction = reinterpret_cast<void (*)(int, siginfo_t*, void*)>(wanted->handler);
     action.sa_flags = static_cast<int>(wanted->flags & ~with_restorer);
     *reinterpret_cast<std::uint64_t*>(&action.sa_mask) = wanted->mask;

@@ -71,7 +71,9 @@ class Service {
   /// What the calling thread has just added to what system calls work on stays near from now on, if
   /// it is.
   void wait_for_leaving_pages() {
-    if (pager_.held().are_pages_leaving()) lock_.wait_until_free();
+    if (!pager_.held().are_pages_leaving()) return;
+    const os::SignalsBlocked blocked;
+    lock_.wait_until_free();
   }
 
   /// The process whose faults are served.

@@ -46,6 +46,13 @@ def test_system_calls_find_far_memory_that_they_are_given(tmp_path: Path) -> Non
 
 
 @needs_tier
+def test_a_call_that_waits_gets_what_comes_once_while_others_hold_much(tmp_path: Path) -> None:
+    program = compiled(PROGRAMS / "hazards" / "waiting_buffers.c", tmp_path / "waiting_buffers")
+    ran = run_tiered(tmp_path, "8MiB", program, tmp_path, policy="fifo", options=SIGBUS)
+    assert ran.covered().out == "ok\n", ran.err
+
+
+@needs_tier
 @pytest.mark.parametrize("near", ["2MiB", "6MiB"])
 def test_threads_that_copy_pages_at_once_lose_no_write(tmp_path: Path, near: str) -> None:
     program = compiled(PROGRAMS / "hazards" / "faults_at_once.c", tmp_path / "faults_at_once")
