@@ -237,14 +237,15 @@ void rewrite_calls() {
   constexpr const char* refused =
       "--sigbus: the system calls of this program's libc cannot be found or not be replaced; leave "
       "the option out";
+  constexpr const char* too_new =
+      "--sigbus: this program's libc is of glibc 2.41 or later, whose system calls at which "
+      "threads "
+      "can be cancelled cannot be replaced; leave the option out";
   Segment libc;
   dl_iterate_phdr(find_libc, &libc);
   if (libc.begin == 0) os::fail(refused, -ENOENT);
   Code code(libc.begin, libc.end);
-  if (code.is_cancelled_at_one_call() || is_of_2_41())
-    os::fail(
-        "--sigbus: this program's libc is of glibc 2.41 or later, whose system calls at which "
-        "threads can be cancelled cannot be replaced; leave the option out");
+  if (code.is_cancelled_at_one_call() || is_of_2_41()) os::fail(too_new);
   const long error = code.is_read() ? rewrite(code) : -ENOMEM;
   if (error != 0) os::fail(refused, error);
   hold_calls();

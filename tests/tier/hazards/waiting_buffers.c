@@ -3,6 +3,7 @@
 
 #include "hazard.h"
 
+#include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
 #include <spawn.h>
@@ -21,6 +22,7 @@ static pid_t this_thread(void) { return (pid_t)syscall(SYS_gettid); }
 /* Until a thread waits in a system call. */
 static void wait_until_in(pid_t thread, int call) {
   char name[64];
+  const struct timespec moment = {.tv_nsec = 100000};
   snprintf(name, sizeof name, "/proc/self/task/%d/syscall", thread);
   for (;;) {
     FILE* file = fopen(name, "r");
@@ -29,11 +31,11 @@ static void wait_until_in(pid_t thread, int call) {
     const int known = fscanf(file, "%d", &found) == 1;
     fclose(file);
     if (known && found == call) return;
-    sched_yield();
+    nanosleep(&moment, NULL);
   }
 }
 
-/* What a thread waits for, and who sends it. */
+/* What a thread waits for, and where it is sent from. */
 struct Wait {
   pid_t thread;
   int call;
@@ -257,6 +259,26 @@ static void by_number(void) {
   must(WIFEXITED(status) && WEXITSTATUS(status) == 7, "SYS_execve");
 }
 
+static pid_t waiting;
+
+static void* wait_for_word(void* word) {
+  __atomic_store_n(&waiting, this_thread(), __ATOMIC_RELEASE);
+  must(syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 0, NULL) == 0, "FUTEX_WAIT");
+  return NULL;
+}
+
+/* A thread that waits for a lock for hours holds nothing meanwhile. */
+static void lock(void) {
+  uint32_t* word = (uint32_t*)(void*)far_block(1, 0);
+  pthread_t thread;
+  must(pthread_create(&thread, NULL, wait_for_word, word) == 0, "pthread_create");
+  while (__atomic_load_n(&waiting, __ATOMIC_ACQUIRE) == 0) sched_yield();
+  wait_until_in(waiting, SYS_futex);
+  send_far((char*)word, 1);
+  must(syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1) == 1, "FUTEX_WAKE");
+  must(pthread_join(thread, NULL) == 0, "pthread_join");
+}
+
 int main(int count, char** words) {
   must(count == 2 && chdir(words[1]) == 0, "the folder is missing");
   far_bytes = fresh(HELD);
@@ -265,6 +287,7 @@ int main(int count, char** words) {
   queues();
   by_number();
   spawned();
+  lock();
   static struct Gathered much, more;
   start_gathering(&much, SOME);
   stream();
