@@ -84,6 +84,11 @@ class HeldRanges {
         remove(range);
     }
   }
+  /// Has memory for more ranges than most programs need: one may forbid itself to ask for more.
+  void reserve() {
+    for (std::size_t number = 1; number < reserved_blocks; ++number)
+      (void)has(of_block(number) - first_block);
+  }
   /// Those of all threads, where there is only one.
   void remove_all() {
     const std::size_t used = used_.load();
@@ -122,6 +127,7 @@ class HeldRanges {
   // Blocks of ranges, each twice as long as the one before. The first is a part of this.
   static constexpr std::size_t first_block = 1024;
   static constexpr std::size_t most_blocks = 16;
+  static constexpr std::size_t reserved_blocks = 6;
   static constexpr std::size_t most = first_block * ((std::size_t{1} << most_blocks) - 1);
 
   [[nodiscard]] static constexpr std::size_t of_block(std::size_t number) {

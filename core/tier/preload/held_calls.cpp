@@ -312,7 +312,10 @@ long call_for_program(long number, const Words& words) noexcept {
   return nearfar_holds_calls ? make_held_call(number, words) : plain_call(number, words);
 }
 
-void hold_calls() { nearfar_holds_calls = true; }
+void hold_calls() {
+  runtime()->pager.held().reserve();
+  nearfar_holds_calls = true;
+}
 
 void hold_calls_in_child() {
   if (!nearfar_holds_calls) return;
