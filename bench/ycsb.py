@@ -29,7 +29,8 @@ import tier_machine as machine
 
 HERE = Path(__file__).resolve().parent
 WORKLOADS = ("a", "c")
-CONTENDERS = ("native", "nearfar", "zram")
+OURS = {"nearfar": (), "nearfar --sigbus": ("--sigbus",)}
+CONTENDERS = ("native", *OURS, "zram")
 OUTSIDE = 3 * machine.MIB  # what a process needs beyond its data, as in bench/tier.py
 
 
@@ -65,10 +66,11 @@ def server(contender: str, near: int, folder: Path) -> Iterator[int]:
     words += ["--appendonly", "no", "--dir", str(folder), "--daemonize", "no"]
     with contextlib.ExitStack() as stack:
         group: Path | None = None
-        if contender == "nearfar":
+        if contender in OURS:
             far = Path("/dev/shm") / f"nearfar-bench-{os.getpid()}"
             tier = [sys.executable, "-m", "nearfar", "tier", "run", "--quiet"]
-            words = [*tier, "--near", f"{near}B", "--far", str(far), "--", *words]
+            tier += [*OURS[contender], "--near", f"{near}B", "--far", str(far)]
+            words = [*tier, "--", *words]
         elif contender == "zram":
             stack.enter_context(machine.zram(1 << 30))
             group = stack.enter_context(machine.limited(near + OUTSIDE))
@@ -130,16 +132,21 @@ def show(rounds: Sequence[dict[str, dict[str, Served]]]) -> None:
                 continue
             rates, tails = [one.per_second for one in seen], [one.p99 for one in seen]
             print(f"  {contender:18} {text(rates):32} /s   p99 {text(tails):30} us")
-        pairs = [(one["nearfar"], one["zram"]) for one in rounds if {"nearfar", "zram"} <= set(one)]
-        if not pairs:
-            continue
-        both = [(ours[workload], swap[workload]) for ours, swap in pairs]
-        more = statistics.median(ours.per_second / swap.per_second for ours, swap in both)
-        later = statistics.median(ours.p99 / swap.p99 for ours, swap in both)
-        print(
-            f"  nearfar over zram: {more:.2f} times the operations a second (target 1.30), "
-            f"{later:.2f} times the p99 (target 1.00)"
-        )
+        for name in OURS:
+            show_ratio(name, workload, [one for one in rounds if {name, "zram"} <= set(one)])
+
+
+def show_ratio(name: str, workload: str, rounds: Sequence[dict[str, dict[str, Served]]]) -> None:
+    """What one of ours does of what zram does, by round."""
+    if not rounds:
+        return
+    both = [(one[name][workload], one["zram"][workload]) for one in rounds]
+    more = statistics.median(ours.per_second / swap.per_second for ours, swap in both)
+    later = statistics.median(ours.p99 / swap.p99 for ours, swap in both)
+    print(
+        f"  {name} over zram: {more:.2f} times the operations a second (target 1.30), "
+        f"{later:.2f} times the p99 (target 1.00)"
+    )
 
 
 def main() -> int:

@@ -153,6 +153,7 @@ std::size_t Eviction::displace_batch(std::size_t most, std::size_t& tries) {
 
 /// Moves chosen pages into limbo, or tells the policy that they cannot leave; how many moved.
 std::size_t Eviction::displace_all(std::span<const PageNumber> chosen) {
+  const HeldRanges::Leaving leaving(state_.held);
   std::size_t done = 0;
   while (!chosen.empty()) {
     if (is_kept(chosen[0])) {
@@ -171,6 +172,9 @@ std::size_t Eviction::displace_all(std::span<const PageNumber> chosen) {
 }
 
 bool Eviction::displace(PageNumber page) {
+  const HeldRanges::Leaving leaving(state_.held);
+  const os::Place at = state_.place(page);
+  if (state_.held.overlaps(at, at + page_bytes)) return false;
   if (state_.limbo.full()) (void)drain(state_.batch());
   state_.table.remove(page);  // the policy, which has not named it, forgets it
   const std::size_t done = displace_run(page, 1);

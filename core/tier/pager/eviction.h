@@ -52,7 +52,7 @@ class Eviction {
   /// One step if less than the low watermark is free. False if nothing was to be done.
   [[nodiscard]] bool evict_in_background();
 
-  /// Takes one page into limbo that the policy has not named; whether it left.
+  /// Takes one page into limbo that the policy has not named, unless it is held; whether it left.
   bool displace(PageNumber page);
   /// Finishes up to `most` of the pages that have been in limbo longest; how many.
   std::size_t drain(std::size_t most);
@@ -67,7 +67,8 @@ class Eviction {
   [[nodiscard]] std::size_t kept_pages() const;
   [[nodiscard]] bool is_kept(PageNumber page) const {
     const os::Place at = state_.place(page);
-    return kept_.size() != 0 && kept_.contains(at, at + os::page_bytes);
+    return (kept_.size() != 0 && kept_.contains(at, at + os::page_bytes)) ||
+           state_.held.overlaps(at, at + os::page_bytes);
   }
 
   /// Where pages leave by being copied: whether a resident page is gone, and not swapped out

@@ -61,6 +61,14 @@ class Pager {
   void complete_copies() { copies_.complete(); }
   [[nodiscard]] InFlight& in_flight() { return copies_.in_flight(); }
 
+  /// What system calls of the program work on, without the pager's lock.
+  [[nodiscard]] HeldRanges& held() { return parts_.state.held; }
+  /// Whether the program has used the page at `at` of the region, as far as can be said without the
+  /// pager's lock.
+  [[nodiscard]] bool is_used(os::Place at) const {
+    return parts_.state.table.state(parts_.state.number(at)) != State::fresh;
+  }
+
   // Work in the background: each does little, so that faults need not wait.
   /// Obeys what the tree was told. True while there is more to be done.
   bool obey_orders() { return !fork_.is_paused() && orders_.obey(); }

@@ -10,6 +10,7 @@
 #include "tier/os/uffd.h"
 #include "tier/pager/empty_groups.h"
 #include "tier/pager/extents.h"
+#include "tier/pager/held_ranges.h"
 #include "tier/pager/limbo.h"
 #include "tier/pager/page_table.h"
 #include "tier/pager/region.h"
@@ -44,7 +45,7 @@ struct Pages {
 
 /// The one thing that all parts of a pager share: its region, what is known of each page, the
 /// budget, the kernel's interfaces and the counters. One thread at a time uses it, but for
-/// `has_unmanaged`.
+/// `has_unmanaged` and `held`.
 struct PagerState {
   PagerState(Region region, PageTable table, Control& control, FarStore& store, Kernel kernel);
   PagerState(const PagerState&) = delete;
@@ -59,6 +60,7 @@ struct PagerState {
   Limbo limbo;
   Extents unmanaged;  ///< ranges of the region that the program has covered with other mappings
   std::atomic<bool> has_unmanaged{false};
+  HeldRanges held;  ///< by system calls of the program
   EmptyGroups empty_groups;
   FlatPages* flat = nullptr;  ///< where both tiers are addressed directly; else far is copied in
   int allocates_on = -1;     ///< the node that the thread's pages come from; below 0: any

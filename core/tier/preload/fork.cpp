@@ -9,7 +9,9 @@
 #include <cstring>
 
 #include "tier/preload/exported.h"
+#include "tier/preload/held_calls.h"
 #include "tier/preload/report.h"
+#include "tier/preload/rewriting.h"
 #include "tier/preload/runtime.h"
 
 // libc's list of open files; a forked child walks it before anything of ours can run.
@@ -120,6 +122,7 @@ void in_child() {
   Runtime* const tier = runtime();
   if (tier == nullptr) return;
   if (!agreed) os::fail(cannot_fork);
+  hold_calls_in_child();
   _IO_list_resetlock();
   drop_standard_error();
   frame_of_child = os::place(__builtin_frame_address(0));
@@ -150,6 +153,7 @@ void hand_on(const Launch& launch, char** environment) {
 __attribute__((constructor(101))) void begin(int /*count*/, char** /*words*/, char** environment) {
   const Runtime* const tier = runtime();
   if (tier == nullptr) return;
+  if (tier->launch.sigbus != 0) rewrite_calls();
   if (pthread_atfork(prepare, in_parent, in_child) != 0)
     os::fail("no memory for the handlers of fork");
   if (!is_first(*tier)) return;

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "tier/preload/exported.h"
+#include "tier/preload/held_calls.h"
 #include "tier/preload/runtime.h"
 
 namespace nearfar::tier::preload {
@@ -20,14 +21,14 @@ bool is_free(const void* at, std::size_t length) {
 /// What the call does beside free addresses it does, and then says -ENOMEM, as where nothing is
 /// mapped.
 long call(long number, const void* at, std::size_t length, long argument = 0) {
-  const long done = nearfar_program_call(number, os::word(at), os::word(length), argument, 0, 0, 0);
+  const long done = call_for_program(number, {os::word(at), os::word(length), argument, 0, 0, 0});
   return done >= 0 && is_free(at, length) ? -ENOMEM : done;
 }
 
 /// The same of a call that would do something to free addresses, too.
 long call_if_mapped(long number, const void* at, std::size_t length, long argument = 0) {
   if (is_free(at, length)) return -ENOMEM;
-  return nearfar_program_call(number, os::word(at), os::word(length), argument, 0, 0, 0);
+  return call_for_program(number, {os::word(at), os::word(length), argument, 0, 0, 0});
 }
 
 /// The program says itself on which nodes this memory is to lie. Pages that change places with

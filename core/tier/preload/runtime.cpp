@@ -11,6 +11,7 @@
 #include "tier/far/far_stores.h"
 #include "tier/pager/extents.h"
 #include "tier/preload/instrumentation.h"
+#include "tier/preload/rewriting.h"
 #include "tier/preload/sigbus.h"
 #include "tier/service/lock.h"
 #include "tier/tree/orders.h"
@@ -181,6 +182,7 @@ Runtime* start() {
   const std::optional<Launch> opened = open_launch(found);
   if (!opened) return nullptr;
   refuse_instrumentation();
+  if (opened->sigbus != 0) reserve_room_beside_libraries();
   const Guest guest = Guest::started_with();
   const Launch& launch = *opened;
   const bool first = launch.process == os::call(__NR_getpid);

@@ -8,6 +8,7 @@
 
 #include "tier/preload/sandbox.h"
 
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -36,18 +37,20 @@ namespace nearfar::tier::preload {
 namespace {
 
 /// Whatever their arguments are. Of others: what a userfaultfd and the page map are asked for
-/// (`ioctl`), and a signal that is none, by which one learns whether a process has ended.
+/// (`ioctl`), a signal that is none, by which one learns whether a process has ended, and how a
+/// file is open (`fcntl`).
 constexpr std::array needed_calls{
     __NR_read,       __NR_write,       __NR_pread64,        __NR_pwrite64,      __NR_lseek,
     __NR_poll,       __NR_futex,       __NR_madvise,        __NR_mincore,       __NR_fallocate,
     __NR_getpid,     __NR_gettid,      __NR_rt_sigprocmask, __NR_nanosleep,     __NR_clock_gettime,
     __NR_pidfd_open, __NR_sched_yield, __NR_kcmp,           __NR_set_mempolicy, __NR_move_pages,
+    __NR_fstat,      __NR_getsockopt,  __NR_sigaltstack,
 };
 
 /// A program of the kernel's packet filter, with jumps to what follows later.
 class Head {
  public:
-  enum Label : std::uint8_t { on, is_own, is_ioctl, is_kill, allow, out, labels };
+  enum Label : std::uint8_t { on, is_own, is_ioctl, is_kill, is_fcntl, allow, out, labels };
 
   void load(std::size_t offset) {
     add(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset));
@@ -78,7 +81,7 @@ class Head {
     Label yes;
     Label no;
   };
-  static constexpr std::size_t most = needed_calls.size() + 28;
+  static constexpr std::size_t most = needed_calls.size() + 31;
 
   std::array<sock_filter, most> program_{};
   std::array<Jumps, most> jumps_{};
@@ -116,6 +119,7 @@ std::span<const sock_filter> write_head(Head& head, const Own& own) {
   for (const int call : needed_calls)
     head.jump_if(BPF_JEQ, static_cast<std::uint32_t>(call), Head::allow, Head::on);
   head.jump_if(BPF_JEQ, __NR_ioctl, Head::is_ioctl, Head::on);
+  head.jump_if(BPF_JEQ, __NR_fcntl, Head::is_fcntl, Head::on);
   head.jump_if(BPF_JEQ, __NR_kill, Head::is_kill, Head::out);
   head.place(Head::is_ioctl);
   head.load(second_argument);
@@ -125,6 +129,9 @@ std::span<const sock_filter> write_head(Head& head, const Own& own) {
   head.place(Head::is_kill);
   head.load(second_argument);
   head.jump_if(BPF_JEQ, 0, Head::allow, Head::out);
+  head.place(Head::is_fcntl);
+  head.load(second_argument);
+  head.jump_if(BPF_JEQ, F_GETFL, Head::allow, Head::out);
   head.place(Head::allow);
   head.add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
   head.place(Head::out);

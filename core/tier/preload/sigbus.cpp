@@ -33,17 +33,11 @@ static_assert(__NR_rt_sigreturn == 15);
 namespace nearfar::tier::preload {
 namespace {
 
+constexpr std::uint64_t with_restorer = 0x04000000;  // SA_RESTORER
+
 constexpr std::uint64_t bit(int signal) {
   return std::uint64_t{1} << static_cast<unsigned>(signal - 1);
 }
-
-/// An action as the kernel has it.
-struct KernelAction {
-  void (*handler)(int, siginfo_t*, void*);
-  std::uint64_t flags;
-  void (*restorer)();
-  std::uint64_t mask;
-};
 
 Service* pager_service = nullptr;
 
@@ -107,10 +101,14 @@ void on_sigbus(int signal, siginfo_t* info, void* context) {
 
 bool is_active() { return pager_service != nullptr; }
 
-int change_program_action(const struct sigaction* wanted, struct sigaction* before) {
+/// Whether this is a child that has the program's memory (vfork, posix_spawn): what it wants done
+/// would be done in the program.
+bool is_in_borrowed_memory() { return os::call(__NR_getpid) != pager_service->process(); }
+
+int change_action(const struct sigaction* wanted, struct sigaction* before) {
   const os::SignalsBlocked blocked;
   const struct sigaction was = program_action;
-  if (wanted != nullptr) {
+  if (wanted != nullptr && !is_in_borrowed_memory()) {
     // The program's memory is touched outside of the lock: that may be far.
     const struct sigaction copy = *wanted;
     const std::lock_guard guard(of_program);
@@ -149,16 +147,30 @@ void serve_faults_by_signal(Service& service) {
   struct KernelAction before{};
   os::call(__NR_rt_sigaction, SIGBUS, 0, os::word(&before), sizeof before.mask);
   program_action.sa_handler = SIG_DFL;
-  if (reinterpret_cast<os::Place>(before.handler) == reinterpret_cast<os::Place>(SIG_IGN))
-    program_action.sa_handler = SIG_IGN;
+  if (before.handler == reinterpret_cast<os::Place>(SIG_IGN)) program_action.sa_handler = SIG_IGN;
   pager_service = &service;
-  constexpr std::uint64_t restorer = 0x04000000;
-  set_kernel_action({.handler = on_sigbus,
-                     .flags = SA_SIGINFO | SA_RESTART | restorer,
-                     .restorer = nearfar_return_from_handler,
+  set_kernel_action({.handler = reinterpret_cast<os::Place>(on_sigbus),
+                     .flags = SA_SIGINFO | SA_RESTART | with_restorer,
+                     .restorer = reinterpret_cast<os::Place>(nearfar_return_from_handler),
                      .mask = ~std::uint64_t{0}});
   os::fault_signals = bit(SIGBUS);
   os::change_signals(SIG_UNBLOCK, &os::fault_signals, nullptr);
+}
+
+void change_program_action(const KernelAction* wanted, KernelAction& before) {
+  struct sigaction action{};
+  struct sigaction was{};
+  if (wanted != nullptr) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel's words
+    action.sa_sigaction = reinterpret_cast<void (*)(int, siginfo_t*, void*)>(wanted->handler);
+    action.sa_flags = static_cast<int>(wanted->flags & ~with_restorer);
+    *reinterpret_cast<std::uint64_t*>(&action.sa_mask) = wanted->mask;
+  }
+  change_action(wanted == nullptr ? nullptr : &action, &was);
+  before = {.handler = reinterpret_cast<os::Place>(was.sa_sigaction),
+            .flags = static_cast<std::uint32_t>(was.sa_flags),
+            .restorer = 0,
+            .mask = kernel_mask(was.sa_mask)};
 }
 
 }  // namespace nearfar::tier::preload
@@ -170,7 +182,7 @@ NEARFAR_EXPORT int sigaction(int signal, const struct sigaction* action,
   using Function = int(int, const struct sigaction*, struct sigaction*);
   static const auto real = preload::next<Function>("sigaction");
   if (!preload::is_active()) return real(signal, action, before);
-  if (signal == SIGBUS) return preload::change_program_action(action, before);
+  if (signal == SIGBUS) return preload::change_action(action, before);
   if (action == nullptr) return real(signal, nullptr, before);
   struct sigaction open = *action;  // to faults, while its handler runs
   sigdelset(&open.sa_mask, SIGBUS);
@@ -185,7 +197,7 @@ NEARFAR_EXPORT sighandler_t signal(int number, sighandler_t handler) noexcept {
   struct sigaction before{};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
-  preload::change_program_action(&action, &before);
+  preload::change_action(&action, &before);
   return before.sa_handler;
 }
 

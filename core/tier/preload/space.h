@@ -73,6 +73,8 @@ class Space {
 
   [[nodiscard]] Lock& lock() { return lock_; }
   [[nodiscard]] Protections& protections() { return protections_; }
+  /// Whether the program may not read or not write some of it, or once might not.
+  [[nodiscard]] bool protects() const { return protects_.load(std::memory_order_relaxed); }
 
  private:
   /// The memory becomes a foreign mapping with the contents that it has, unless there can be no

@@ -12,6 +12,7 @@
 
 #include "tier/preload/affinity.h"
 #include "tier/preload/exported.h"
+#include "tier/preload/held_calls.h"
 #include "tier/preload/runtime.h"
 #include "tier/preload/sandbox.h"
 
@@ -44,7 +45,7 @@ long control_process(long option, long a, long b, long c, long d) {
   constexpr long set_memory_merge = 67;  // PR_SET_MEMORY_MERGE, since Linux 6.4
   if (option == set_memory_merge && a != 0 && runtime() != nullptr) return -EINVAL;
   if (option == PR_SET_SECCOMP) return set_seccomp(a, b);
-  return os::call(__NR_prctl, option, a, b, c, d);
+  return call_for_program(__NR_prctl, {option, a, b, c, d, 0});
 }
 
 }  // namespace
@@ -113,7 +114,7 @@ __attribute__((used, visibility("hidden"))) long nearfar_answered_call(long numb
     case __NR_seccomp:
       return preload::answer(preload::seccomp(a, b, c));
     default:
-      return preload::answer(nearfar_program_call(number, a, b, c, d, e, f));
+      return preload::answer(preload::call_for_program(number, {a, b, c, d, e, f}));
   }
 }
 
@@ -127,8 +128,11 @@ __attribute__((used, visibility("hidden"))) long nearfar_failed_call(long error)
 // stack; so does the function above, which is jumped to with everything where it was.
 #define NEARFAR_ANSWERED(number) "cmp $" #number ", %edi\n\tje nearfar_answered_call\n\t"
 #define NEARFAR_EXPANDED(number) NEARFAR_ANSWERED(number)
-// Before these, the program's threads may run where they could (affinity.cpp).
-#define NEARFAR_HANDED_ON(number) "cmp $" #number ", %edi\n\tje 2f\n\t"
+// Before these, the program's threads may run where they could (affinity.cpp). The first are made
+// here, as they come back twice or on another stack.
+#define NEARFAR_STARTS(number) "cmp $" #number ", %edi\n\tje 2f\n\t"
+#define NEARFAR_LET_GO_BEFORE_START(number) NEARFAR_STARTS(number)
+#define NEARFAR_HANDED_ON(number) "cmp $" #number ", %edi\n\tje 5f\n\t"
 #define NEARFAR_LET_GO_BEFORE(number) NEARFAR_HANDED_ON(number)
 #define NEARFAR_CALL_THE_KERNEL \
   "mov %rdi, %rax\n\t"          \
@@ -167,14 +171,17 @@ asm(".text\n\t"
     NEARFAR_EXPANDED(__NR_io_uring_register)
     NEARFAR_EXPANDED(__NR_prctl)
     NEARFAR_EXPANDED(__NR_seccomp)
-    NEARFAR_LET_GO_BEFORE(__NR_clone)
-    NEARFAR_LET_GO_BEFORE(__NR_clone3)
-    NEARFAR_LET_GO_BEFORE(__NR_fork)
-    NEARFAR_LET_GO_BEFORE(__NR_vfork)
+    NEARFAR_LET_GO_BEFORE_START(__NR_clone)
+    NEARFAR_LET_GO_BEFORE_START(__NR_clone3)
+    NEARFAR_LET_GO_BEFORE_START(__NR_fork)
+    NEARFAR_LET_GO_BEFORE_START(__NR_vfork)
     NEARFAR_LET_GO_BEFORE(__NR_execve)
     NEARFAR_LET_GO_BEFORE(__NR_execveat)
     NEARFAR_LET_GO_BEFORE(__NR_sched_getaffinity)
     NEARFAR_LET_GO_BEFORE(__NR_sched_setaffinity)
+    "4:\n\t"
+    "cmpb $0, nearfar_holds_calls(%rip)\n\t"
+    "jne nearfar_answered_call\n"
     "3:\n\t"
     NEARFAR_CALL_THE_KERNEL
     "cmp $-4095, %rax\n\t"
@@ -185,7 +192,10 @@ asm(".text\n\t"
     "jmp nearfar_failed_call\n"
     "2:\n\t"
     NEARFAR_KEEPING_ARGUMENTS("call nearfar_release_threads\n\t")
-    "jmp 3b\n\t"
+    "jmp 3b\n"
+    "5:\n\t"
+    NEARFAR_KEEPING_ARGUMENTS("call nearfar_release_threads\n\t")
+    "jmp 4b\n\t"
     ".cfi_endproc\n\t"
     ".size syscall, .-syscall\n\t"
     ".globl nearfar_program_call\n\t"

@@ -68,6 +68,14 @@ class Service {
   /// become another mapping.
   [[nodiscard]] bool fault(os::Place at, os::Touch touch, UnmanagedFault& last);
 
+  /// What the calling thread has just added to what system calls work on stays near from now on, if
+  /// it is.
+  void wait_for_leaving_pages() {
+    if (!pager_.held().are_pages_leaving()) return;
+    const os::SignalsBlocked blocked;
+    lock_.wait_until_free();
+  }
+
   /// The process whose faults are served.
   [[nodiscard]] long process() const { return process_; }
   /// The lowest descriptor from `from` on that the service needs; -1 if there is none.

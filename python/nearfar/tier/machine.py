@@ -21,7 +21,7 @@ GET_LIBRARY = "make install (on Linux, x86-64)"
 GET_DESCRIPTORS = "ulimit -n 64, or more"
 GET_PERMISSION = (
     "sysctl vm.unprivileged_userfaultfd=1, or chmod a+rw /dev/userfaultfd; or without either, "
-    "--sigbus, for programs whose heap is no buffer of a system call"
+    "--sigbus, for programs whose system calls are libc's"
 )
 
 _CACHE = Path("/etc/ld.so.cache")  # of the dynamic linker, with the names that it finds

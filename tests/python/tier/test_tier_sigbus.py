@@ -19,15 +19,37 @@ def without_times(text: str) -> list[str]:
 
 @needs_tier
 @pytest.mark.parametrize(
-    "name",
+    "words",
     ["sigbus", "file_over_managed", "past_advice", "past_mappings", "given_back", "remaps",
-     "libc_syscall", "grows_break", "protections", "forks_under_writes"],
+     "libc_syscall", "grows_break", "protections", "forks_under_writes", "handler_forks",
+     "discards_beside_forks", "flushes_beside_forks", "robust_mutex", "thread_values", "locks",
+     "seccomp all", "filters_beside_forks", "exec_chain 3", "main_ends", "closes"],
 )  # fmt: skip
-def test_nothing_is_lost_where_threads_serve_their_faults(tmp_path: Path, name: str) -> None:
+def test_nothing_is_lost_where_threads_serve_their_faults(tmp_path: Path, words: str) -> None:
+    name, *case = words.split()
     program = compiled(PROGRAMS / "hazards" / f"{name}.c", tmp_path / name)
-    ran = run_tiered(tmp_path, "2MiB", program, policy="fifo", options=SIGBUS).covered()
+    ran = run_tiered(tmp_path, "2MiB", program, *case, policy="fifo", options=SIGBUS).covered()
     assert ran.out == "ok\n", ran.err
     assert ran.counts["near_peak_bytes"] <= 2 * MIB + MIB
+
+
+@needs_tier
+def test_system_calls_find_far_memory_that_they_are_given(tmp_path: Path) -> None:
+    program = compiled(
+        PROGRAMS / "hazards" / "far_buffers.c",
+        tmp_path / "far_buffers",
+        "-Wno-deprecated-declarations",
+    )
+    for options in (SIGBUS, ()):
+        ran = run_tiered(tmp_path, "2MiB", program, tmp_path, policy="fifo", options=options)
+        assert ran.covered().out == "ok\n", ran.err
+
+
+@needs_tier
+def test_a_call_that_waits_gets_what_comes_once_while_others_hold_much(tmp_path: Path) -> None:
+    program = compiled(PROGRAMS / "hazards" / "waiting_buffers.c", tmp_path / "waiting_buffers")
+    ran = run_tiered(tmp_path, "8MiB", program, tmp_path, policy="fifo", options=SIGBUS)
+    assert ran.covered().out == "ok\n", ran.err
 
 
 @needs_tier
@@ -103,7 +125,7 @@ def test_the_cost_of_the_option_is_said_at_the_start(
     assert "EFAULT" not in capfd.readouterr().err
     main([*words, "true"])
     assert capfd.readouterr().err.startswith(
-        "nearfar: warning: --sigbus: a system call that is given far memory fails with EFAULT"
+        "nearfar: warning: --sigbus: a system call past libc that is given far memory fails"
     )
 
 

@@ -27,6 +27,7 @@ static void must_be_refused(long result, const char* what) {
 int main(int count, char** arguments) {
   const int all = count == 2 && strcmp(arguments[1], "all") == 0;
   char* at = far_block(HELD, 1);
+  const int file = memfd_create("a file", 0);
   struct sock_filter rules[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
       FORBID(SYS_userfaultfd),
@@ -37,6 +38,7 @@ int main(int count, char** arguments) {
       FORBID(SYS_execve),
       FORBID(SYS_eventfd2),
       FORBID(SYS_pipe2),
+      FORBID(SYS_fcntl),
       REFUSE(SYS_ioctl),
       REFUSE(SYS_pread64),
       REFUSE(SYS_pwrite64),
@@ -66,6 +68,7 @@ int main(int count, char** arguments) {
   char* moved = mremap(at, (size_t)HELD * PAGE, (size_t)HELD * PAGE * 2, MREMAP_MAYMOVE);
   must(moved != MAP_FAILED, "mremap");
   check("far memory that was moved", moved, HELD, 2);
+  must(write(file, moved, HELD * PAGE) == HELD * PAGE, "a long write");
   char byte = 0;
   char* code = (char*)((uintptr_t)(void*)main / PAGE * PAGE);
   must_be_refused(ioctl(1, FIONREAD, &byte), "ioctl");

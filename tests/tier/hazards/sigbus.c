@@ -1,6 +1,6 @@
 /* Under --sigbus, where threads bring pages in themselves: far memory is there with all signals
  * blocked, in handlers that block all, and in every thread; the program's own handling of SIGBUS is
- * its own; and a system call that is given far memory fails with EFAULT. */
+ * its own; and a system call that is given far memory finds it near. */
 
 #include "hazard.h"
 
@@ -89,9 +89,8 @@ int main(void) {
   send_far(at, HELD);
   int ends[2];
   must(pipe(ends) == 0, "pipe");
-  must(write(ends[1], at, PAGE) == -1 && errno == EFAULT, "a call that was given far memory");
+  must(write(ends[1], at, PAGE) == PAGE, "a call that was given far memory");
   check("far memory after such a call", at, HELD, 1);
-  must(write(ends[1], at, PAGE) == PAGE, "a call that was given near memory");
 
   const pid_t child = fork();
   must(child >= 0, "fork");

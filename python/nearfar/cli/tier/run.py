@@ -54,8 +54,9 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--sigbus",
         action="store_true",
-        help="each thread brings its pages in itself, in a handler of SIGBUS: faster, for programs "
-        "that compute in memory. A system call that is given far memory fails with EFAULT",
+        help="each thread brings its pages in itself, in a handler of SIGBUS: faster. libc's "
+        "system calls are rewritten, so that the memory they are given is near; one past libc "
+        "that is given far memory fails with EFAULT",
     )
     parser.add_argument(
         "--record-faults",
@@ -125,8 +126,8 @@ def _launch(args: argparse.Namespace, program: Command, flat: FlatOptions | None
         )
     if args.sigbus and not args.quiet:
         complain(
-            "warning: --sigbus: a system call that is given far memory fails with EFAULT; without "
-            "the option it waits until the memory is near"
+            "warning: --sigbus: a system call past libc that is given far memory fails with "
+            "EFAULT; without the option it waits until the memory is near"
         )
     return launch(
         program.file,
