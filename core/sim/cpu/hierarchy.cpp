@@ -3,11 +3,6 @@
 #include <algorithm>
 
 namespace nearfar::sim::cpu {
-namespace {
-
-constexpr Line page_lines = Tlb::small_page / line_bytes;
-
-}  // namespace
 
 Hierarchy::Hierarchy(const HierarchyConfig& config, std::uint64_t seed)
     : config_(config), seed_(seed), l3_(config.l3, seed) {
@@ -38,7 +33,7 @@ Tick Hierarchy::latency(Level level) const {
 Hierarchy::Answer Hierarchy::access(Core core, const Place& place, Kind kind, Waiter waiter) {
   Private& at = cores_[core];
   const Line line = place.physical.block(line_bytes);
-  at.page = place.virtual_address.block(Tlb::small_page);
+  at.page = page_of(place.virtual_address);
   const std::uint64_t hits_before = count_.tlb_hits;
   Tick translation{};
   if (!place.translated) {
@@ -163,16 +158,17 @@ void Hierarchy::after_l1_miss(Core core, Line line, bool hit, Tick translation) 
   if (!config_.prefetch.adjacent && !config_.prefetch.stream) return;
   wanted_.clear();
   Private& at = cores_[core];
-  const Line seen = at.page * page_lines + line % page_lines;
+  const Line seen = line_in(at.page, Address(line * line_bytes));
   at.prefetcher.observe(
       {.line = seen, .hit = hit, .outstanding = at.l2_misses, .registers = config_.l2.mshrs},
       wanted_);
   for (const Line next : wanted_) {
     const bool adjacent = config_.prefetch.adjacent && !hit && next == (seen ^ 1);
-    if (next / page_lines == at.page) {
+    const Address address(next * line_bytes);
+    if (page_of(address) == at.page) {
       prefetch(core, line - seen + next, adjacent, translation);
-    } else if (const auto found = this->translation(core, Address(next * line_bytes))) {
-      prefetch(core, found->frame * page_lines + next % page_lines, adjacent, translation);
+    } else if (const auto found = this->translation(core, address)) {
+      prefetch(core, line_in(found->frame, address), adjacent, translation);
     }
   }
 }

@@ -37,6 +37,16 @@ struct Translation {
   bool huge = false;
 };
 
+/// The program's page of 4 KiB that an address lies in.
+[[nodiscard]] inline std::uint64_t page_of(Address address) {
+  return address.block(Tlb::small_page);
+}
+
+/// The line of an address whose page lies in that frame of 4 KiB.
+[[nodiscard]] inline Line line_in(std::uint64_t frame, Address address) {
+  return (frame * Tlb::small_page + address.value() % Tlb::small_page) / line_bytes;
+}
+
 /// The caches of a socket: L1D and L2 of each core, an L3 that all share, TLBs, prefetchers, and
 /// the registers (MSHRs) in which misses wait for memory. It knows states, not data: a line is
 /// clean or dirty, and where; no more than one place ever has it dirty.
@@ -122,8 +132,8 @@ class Hierarchy {
 
   Hierarchy(const HierarchyConfig& config, std::uint64_t seed);
 
-  /// Pre-translation asks the page tables of a core's program by it: nothing for an address without
-  /// a page. Without it pages lie in memory as they do in the program.
+  /// Pre-translation and prefetchers ask the page tables of a core's program by it: nothing for an
+  /// address without a page. Without it pages lie in memory as they do in the program.
   using Tables = std::function<std::optional<Translation>(Core core, Address address)>;
   void read_tables_by(Tables tables) { page_tables_ = std::move(tables); }
 

@@ -10,12 +10,6 @@ namespace {
 
 constexpr std::uint64_t small_pages_in_huge = Tlb::huge_page / Tlb::small_page;
 
-std::uint64_t page_of(Address address) { return address.block(Tlb::small_page); }
-
-Line line_in(std::uint64_t frame, Address address) {
-  return (frame * Tlb::small_page + address.value() % Tlb::small_page) / line_bytes;
-}
-
 bool is_marked(const Place& place) { return place.leads_to != Address{}; }
 
 MarkedPointer pointer_at(const Place& place) {
