@@ -9,6 +9,7 @@
 #include <csignal>
 #include <ctime>
 #include <functional>
+#include <limits>
 #include <thread>
 
 #include "access.h"
@@ -281,7 +282,8 @@ double in_process_ns(std::uint64_t region, double ns_per_cycle) {
   return median_ns(chunks, chunks.size(), ns_per_cycle);
 }
 
-// Both are of the same instructions on what QEMU makes of memory.
+// Both are of the same instructions on what QEMU makes of memory. They take turns, and the quickest
+// of each counts: the machine below may be busy for as long as one of them takes.
 void compare_with_process() {
   const Client client(4 * mib);
   nearfar_info info{};
@@ -289,13 +291,20 @@ void compare_with_process() {
   const double ns_per_cycle = 1e6 / static_cast<double>(info.tsc_khz);
   for (const std::uint64_t region : {16UL << 10, 256UL << 10, 4UL << 20}) {
     Chunks chunks(1 << 16);
-    nearfar_chase asked = chase(chunks, region, NEARFAR_LOAD, 1 << 17);
-    asked.flags = NEARFAR_REPEAT;
-    asked.fence_place = 0;
-    expect("a repeated chase", ask(client.fd(), NEARFAR_IOC_CHASE, asked), 0);
-    std::printf("latency region_kib=%lu module_ns=%.3f process_ns=%.3f\n", region >> 10,
-                median_ns(chunks, asked.run.made, ns_per_cycle),
-                in_process_ns(region, ns_per_cycle));
+    int failed = 0;
+    double module = std::numeric_limits<double>::max();
+    double process = std::numeric_limits<double>::max();
+    for (int turn = 0; turn < 3; ++turn) {
+      nearfar_chase asked = chase(chunks, region, NEARFAR_LOAD, 1 << 17);
+      asked.flags = NEARFAR_REPEAT;
+      asked.fence_place = 0;
+      failed |= ask(client.fd(), NEARFAR_IOC_CHASE, asked);
+      module = std::min(module, median_ns(chunks, asked.run.made, ns_per_cycle));
+      process = std::min(process, in_process_ns(region, ns_per_cycle));
+    }
+    expect("a repeated chase", failed, 0);
+    std::printf("latency region_kib=%lu module_ns=%.3f process_ns=%.3f\n", region >> 10, module,
+                process);
   }
   ask(client.fd(), NEARFAR_IOC_INFO, info);
   std::printf("longest_ns %.0f\n", static_cast<double>(info.longest_cycles) * ns_per_cycle);
