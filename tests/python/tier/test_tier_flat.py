@@ -127,24 +127,33 @@ def test_pages_in_use_come_near_and_come_again_when_others_are_used(
         pytest.skip("this kernel does not note writes")
     # An interval in which each page is probed.
     program = running("--policy", policy, "--detector", detector, "--interval", "200ms")
-    first = program.until(lambda stats: stats["promoted"] >= 100)
+    _follow(program, 100)
+
+
+def _follow(program: Phases, pages: int) -> dict[str, Any]:
+    """So many pages of each part come near while it is used, and all words are right; the figures
+    behind the second."""
+    first = program.until(lambda stats: stats["promoted"] >= pages)
     program.go_on()
-    program.until(lambda stats: stats["promoted"] >= first["promoted"] + 100)
+    seen = program.until(lambda stats: stats["promoted"] >= first["promoted"] + pages)
     program.go_on()
     assert program.go_on() == "all words are right\n"
+    return seen
 
 
-def test_groups_that_are_in_use_come_near_and_keep_their_words(
+def test_memory_that_is_mostly_in_use_comes_near_2_mib_at_a_time(
     running: Callable[..., Phases],
 ) -> None:
     if not tracks(accesses=False):
         pytest.skip("this kernel does not note writes")
-    program = running("--policy", "raminate", "--detector", "dirty", near="5MiB")
-    before = program.until(lambda stats: stats["promoted"] >= 600)
-    program.go_on()
-    program.until(lambda stats: stats["promoted"] >= before["promoted"] + 600)
-    program.go_on()
-    assert program.go_on() == "all words are right\n"
+    # Where the machine is busy, a group may come near in parts: by several decisions.
+    whole = 0
+    for _ in range(10):
+        program = running("--policy", "raminate", "--detector", "dirty", near="5MiB")
+        whole += _follow(program, 600)["groups_exchanged"]
+        if whole >= 2:
+            return
+    pytest.fail(f"{whole} groups came near whole in ten runs")
 
 
 def test_a_program_may_change_its_memory_while_groups_of_it_change_places(
