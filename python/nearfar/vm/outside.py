@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from nearfar.errors import InputError
 from nearfar.tier.attach.machine import attach_settings
 from nearfar.tier.attach.target import Span, Target
-from nearfar.tier.control import COUNTS
 from nearfar.tier.flat import FlatOptions
 from nearfar.tier.outcome import Outcome, mib
 from nearfar.tier.server import serving
@@ -71,6 +70,7 @@ def run_outside(
 ) -> Outcome:
     """Start QEMU with nothing loaded into it, and keep at most `near_bytes` of its guest's memory
     near from outside; wait for it. Raises what `attach_settings` raises."""
+    from nearfar.tier.attach.launch import outcome_outside
     from nearfar.tier.attach.run import managing
 
     settings = attach_settings(far, flat)
@@ -100,16 +100,7 @@ def run_outside(
             started.put(process)
             waited = wait_for(process)
         # The thread that looks has ended.
-        attached = managers[0] if managers else None
-        return Outcome(
-            waited.status,
-            near_bytes if attached is None else attached.limit_bytes(),
-            settings.policy,
-            dict.fromkeys(COUNTS, 0) if attached is None else attached.counts(),
-            flat=settings if attached is None else attached.flat,
-            runs_on=waited.runs_on,
-            lost_events=0 if attached is None else attached.lost_events(),
-        )
+        return outcome_outside(waited, managers[0] if managers else None, settings, near_bytes)
 
 
 def _mappings(process: int) -> list[_Mapping]:

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nearfar.errors import InputError
+from nearfar.tier.attach.attached import Attached
 from nearfar.tier.attach.machine import attach_settings
 from nearfar.tier.attach.run import managing
 from nearfar.tier.attach.target import Target
-from nearfar.tier.control import COUNTS
+from nearfar.tier.control import COUNTS, Flat
 from nearfar.tier.flat import FlatOptions
 from nearfar.tier.outcome import Outcome
 from nearfar.tier.server import serving
-from nearfar.tier.waiting import held_back, start, wait_for
+from nearfar.tier.waiting import Waited, held_back, start, wait_for
 
 
 def run_from_outside(
@@ -26,8 +27,7 @@ def run_from_outside(
     name = Path(arguments[0]).name
     with held_back() as let_through, contextlib.ExitStack() as stack:
         process = start(arguments, file, let_through)
-        counts, lost = dict.fromkeys(COUNTS, 0), 0
-        limit = near_bytes
+        attached: Attached | None = None
         try:
             attached = stack.enter_context(
                 managing(Target(process.pid, name), near_bytes, settings)
@@ -39,16 +39,28 @@ def run_from_outside(
                 process.wait()
                 raise
             attached = None  # it had ended already
-        waited = wait_for(process)
-        if attached is not None:
-            counts, limit = attached.counts(), attached.limit_bytes()
-            settings, lost = attached.flat, attached.lost_events()
+        return outcome_outside(wait_for(process), attached, settings, near_bytes)
+
+
+def outcome_outside(
+    waited: Waited, attached: Attached | None, settings: Flat, near_bytes: int
+) -> Outcome:
+    """How a process ended that was managed from outside; or was not, as it ended before that."""
+    if attached is None:
+        return Outcome(
+            waited.status,
+            near_bytes,
+            settings.policy,
+            dict.fromkeys(COUNTS, 0),
+            flat=settings,
+            runs_on=waited.runs_on,
+        )
     return Outcome(
         waited.status,
-        limit,
+        attached.limit_bytes(),
         settings.policy,
-        counts,
-        flat=settings,
+        attached.counts(),
+        flat=attached.flat,
         runs_on=waited.runs_on,
-        lost_events=lost,
+        lost_events=attached.lost_events(),
     )
