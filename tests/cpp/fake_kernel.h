@@ -111,6 +111,8 @@ class FakePages {
   std::function<void(os::Place to, os::Place from)> before_move;
   /// The program does something before pages of zeros from there on are protected.
   std::function<void(os::Place)> after_zeros;
+  /// The program does something just before pages from there on are protected no more.
+  std::function<void(os::Place)> before_unprotect;
 
  private:
   std::unordered_map<std::size_t, Info> pages_;
@@ -247,6 +249,7 @@ class FakeUffd final : public os::Uffd {
     pages_.note(FakePages::Call::Kind::unprotect, at, length);
     if (pages_.changing) return -EAGAIN;
     if (!protects_) return -EINVAL;
+    if (pages_.before_unprotect) pages_.before_unprotect(at);
     pages_.each(at, length, [](FakePages::Info& page) { page.write_protected = false; });
     return 0;
   }

@@ -149,6 +149,43 @@ TEST_F(ZeroPagesTest, WhileTheProcessForksAWriteIsNotedAndCharged) {
   EXPECT_TRUE(read(5));
 }
 
+/// What is charged after a fork in which `before_write` comes before a write to page 5, which was
+/// shown as zeros or has left as such.
+template <typename Before>
+std::uint64_t charge_after_fork(os::Eviction eviction, const Before& before_write) {
+  PagerRig rig({.limit = 64, .eviction = eviction});
+  rig.uffd().can_show_zeros = true;
+  EXPECT_TRUE(rig.touch(6, true));
+  eviction == os::Eviction::copy ? rig.clear(5) : void(rig.touch(5, false));
+  for (PageNumber page = 1000; page < 1200; ++page) EXPECT_TRUE(rig.touch(page, true));
+  EXPECT_EQ(rig.pages().at(rig.place(5)).present, eviction == os::Eviction::move);
+  EXPECT_TRUE(rig.pager().fork().pause());
+  before_write(rig);
+  EXPECT_TRUE(rig.touch(5, true));
+  rig.pager().fork().resume();
+  return rig.pager().budget().own();
+}
+
+TEST(ZeroPagesInAFork, AreChargedOnceWhereTheyLeftWhileAWriteToThemWaited) {
+  constexpr os::Eviction eviction = os::Eviction::copy;
+  const auto stale = [](PagerRig& rig) {
+    EXPECT_TRUE(rig.pager().fault(rig.place(5), os::Touch::write_protected));
+    EXPECT_TRUE(rig.pages().at(rig.place(5)).present);
+  };
+  EXPECT_EQ(charge_after_fork(eviction, stale), charge_after_fork(eviction, [](PagerRig&) {}));
+}
+
+TEST(ZeroPagesInAFork, AreChargedOnceWhereTheProgramDropsThemWhileAWriteToThemWaits) {
+  constexpr os::Eviction eviction = os::Eviction::move;
+  const auto dropped = [](PagerRig& rig) {
+    rig.pages().before_unprotect = [&](os::Place at) { rig.pages()[at].present = false; };
+    EXPECT_TRUE(rig.pager().fault(rig.place(5), os::Touch::write_protected));
+    rig.pages().before_unprotect = nullptr;
+    EXPECT_FALSE(rig.pages().at(rig.place(5)).present);
+  };
+  EXPECT_EQ(charge_after_fork(eviction, dropped), charge_after_fork(eviction, [](PagerRig&) {}));
+}
+
 TEST_F(ZeroPagesTest, AForkedChildIsShownNoneThatItsPagerDoesNotProtect) {
   for (PageNumber page = 0; page < 40; ++page) ASSERT_TRUE(read(page));
   ASSERT_TRUE(write(20));

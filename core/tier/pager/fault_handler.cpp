@@ -54,7 +54,7 @@ FaultResult FaultHandler::serve(const Fault& fault) {
 
 FaultResult FaultHandler::bring_in_missing(const Fault& fault) {
   if (state_.table.state(fault.page) == State::fresh) {
-    if (fault.touch == os::Touch::write_protected)
+    if (fault.touch == os::Touch::write_protected && ZeroPages::is_written(state_, fault))
       return result_of(parts_.read_ahead.replace_zeros(fault));
     if (fault.touch == os::Touch::read && parts_.zeros.pays()) {
       const Filled shown = parts_.read_ahead.show_zeros(fault);

@@ -133,6 +133,10 @@ void Fork::return_spare() {
 
 void Fork::resume() {
   for (const PageNumber page : log_->all()) {
+    if (state_.is_in_ram(page)) {  // noted twice: it was not there any more when it was written to
+      state_.budget.release(1);
+      continue;
+    }
     state_.use(page);
     parts_.arrivals.arrive(page);
   }

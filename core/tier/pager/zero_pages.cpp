@@ -31,9 +31,8 @@ bool ZeroPages::pays() {
 }
 
 bool ZeroPages::is_written(const PagerState& state, const Fault& fault) {
-  if (state.table.state(fault.page) != State::fresh) return false;
-  if (fault.touch == os::Touch::write_protected) return true;
   return state.shows_zeros && os::writes(fault.touch) &&
+         state.table.state(fault.page) == State::fresh &&
          state.memory().is_present(state.place(fault.page));
 }
 

@@ -31,8 +31,8 @@ class ZeroPages {
   [[nodiscard]] bool pays();
   /// Shows missing fresh pages side by side, of one group, of which a thread waits for `touched`.
   [[nodiscard]] Filled show(Pages pages, PageNumber touched, os::Waking waking);
-  /// Whether a thread waits to write to a page that is shown: as the kernel told of it then, or as
-  /// it is since, for it may have begun to wait before.
+  /// Whether a thread waits to write to a page that is shown: it may have begun to wait before, or
+  /// for a page that was there and has left since.
   [[nodiscard]] static bool is_written(const PagerState& state, const Fault& fault);
   /// How many of these pages are shown, from the first on.
   [[nodiscard]] std::size_t shown(Pages pages) const;
