@@ -55,7 +55,7 @@ test-cpp: $(STAMPS)/build ## run the C++ tests, optimised
 # One more than processors, because tests also wait.
 .PHONY: test-python
 test-python: install $(STAMPS)/test ## run the Python, whole-program and validation tests
-	@scripts/need gtest chromium? zsh? fish? redis? pmdk? sqlite? fio? gdb? systemc? slurm? munge? machine? busybox? linux-headers?
+	@scripts/need gtest chromium? zsh? fish? redis? pmdk? sqlite? fio? gdb? systemc? slurm? munge? machine? busybox? linux-headers? virsh?
 	@$(call build,release,check_trace)
 	@$(BIN)/pytest --numprocesses $$(($(JOBS) + 1)) --dist loadfile --no-loadscope-reorder
 

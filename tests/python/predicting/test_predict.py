@@ -238,6 +238,7 @@ def test_an_interrupted_prediction_goes_on_where_it_was(
     assert whole.all.programs == 2
 
 
+@pytest.mark.usefixtures("quiet")
 def test_ctrl_c_says_how_to_go_on(
     make: Make, nearfar: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
