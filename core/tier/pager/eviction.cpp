@@ -175,7 +175,6 @@ bool Eviction::displace(PageNumber page) {
   const HeldRanges::Leaving leaving(state_.held);
   const os::Place at = state_.place(page);
   if (state_.held.overlaps(at, at + page_bytes)) return false;
-  if (state_.limbo.full()) (void)drain(state_.batch());
   state_.table.remove(page);  // the policy, which has not named it, forgets it
   const std::size_t done = displace_run(page, 1);
   state_.control.add(Count::evictions, done);
@@ -185,8 +184,10 @@ bool Eviction::displace(PageNumber page) {
 /// Moves chosen pages that lie side by side into limbo; how many, from the first on. If none, the
 /// first is taken care of.
 std::size_t Eviction::displace_run(PageNumber first, std::size_t count) {
-  const std::size_t position = state_.limbo.next_position();
-  std::size_t run = std::min(count, state_.limbo.capacity() - position);
+  const Limbo& limbo = state_.limbo;
+  if (limbo.full()) (void)drain(state_.batch());
+  const std::size_t position = limbo.next_position();
+  std::size_t run = std::min({count, limbo.capacity() - position, limbo.capacity() - limbo.span()});
   if (first == behind_protected_) run = 1;  // what follows is most likely the same
   os::Moved moved = stage(first, position, run);
   while (moved.error == -EINVAL && run > 1) {  // parts of it are protected otherwise, or locked

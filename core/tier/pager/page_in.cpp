@@ -123,7 +123,13 @@ void PageIn::bring_back(os::Place begin, os::Place end, std::uint64_t free) {
              table.state(static_cast<PageNumber>(page + done)) == State::far)
         ++done;
       if (state_.budget.free() < free) return;
-      done = fill({.first = page, .count = done, .from = State::far, .touched = page}).pages;
+      Run run{.first = page, .count = done, .from = State::far, .touched = page};
+      Filled filled = fill(run);
+      if (filled.pages == 0 && run.count > 1 && !filled.retry) {  // the run left the mapping
+        run.count = 1;
+        filled = fill(run);
+      }
+      done = filled.pages;
       if (done == 0) return;
     }
     page = table.next_used(static_cast<PageNumber>(page + done), last);

@@ -88,11 +88,11 @@ void ZeroPages::find_written() {
       if (state_.table.state(next) != State::fresh ||
           !state_.memory().is_present(state_.place(next)))
         continue;
-      state_.use(next);
       if (!eviction_.reserve(1)) {
         state_.budget.charge(1);
         state_.control.add(Count::over_budget);
       }
+      state_.use(next);  // only now: eviction gives groups back of which no page is used
       arrivals_.arrive(next, false);
     }
   };

@@ -98,13 +98,13 @@ def check_process(process: int) -> None:
     folder, memory = Path(f"/proc/{process}"), b""
     try:
         leader = _leader(folder)
-        user = folder.stat().st_uid
         with suppress(ProcessLookupError):  # what newer kernels say of themselves
             memory = (folder / "maps").read_bytes()
         for name, flags in (("pagemap", os.O_RDONLY), ("clear_refs", os.O_WRONLY)):
             if memory:
                 os.close(os.open(folder / name, flags | os.O_CLOEXEC))
     except PermissionError:
+        user = folder.stat().st_uid
         of = f"belongs to user {user}" if user != os.geteuid() else "is protected from its own user"
         raise InputError(
             f"{process}: {of}, so that its memory cannot be managed by user {os.geteuid()}; "
