@@ -30,6 +30,14 @@ Filled PageIn::fill(const Run& run) {
   return filled;
 }
 
+Filled PageIn::fill_or_first(const Run& run) {
+  const Filled filled = fill(run);
+  if (filled.pages != 0 || run.count == 1 || filled.retry) return filled;
+  Run first = run;
+  first.count = 1;
+  return fill(first);
+}
+
 /// Charges a run and its part of the page table, beyond the limit if a thread waits and nothing can
 /// leave. False, and nothing is charged, if none waits and there is no room.
 bool PageIn::charge(const Run& run, std::size_t table_pages) {
@@ -123,13 +131,8 @@ void PageIn::bring_back(os::Place begin, os::Place end, std::uint64_t free) {
              table.state(static_cast<PageNumber>(page + done)) == State::far)
         ++done;
       if (state_.budget.free() < free) return;
-      Run run{.first = page, .count = done, .from = State::far, .touched = page};
-      Filled filled = fill(run);
-      if (filled.pages == 0 && run.count > 1 && !filled.retry) {  // the run left the mapping
-        run.count = 1;
-        filled = fill(run);
-      }
-      done = filled.pages;
+      const Run run{.first = page, .count = done, .from = State::far, .touched = page};
+      done = fill_or_first(run).pages;
       if (done == 0) return;
     }
     page = table.next_used(static_cast<PageNumber>(page + done), last);

@@ -49,6 +49,8 @@ class PageIn {
   /// Makes these pages resident. None comes if the program no longer has them mapped, or if no
   /// thread waits for one and there is no room.
   [[nodiscard]] Filled fill(const Run& run);
+  /// The same, or only its first page, where the run leaves the mapping.
+  [[nodiscard]] Filled fill_or_first(const Run& run);
   /// Copies contents to their place and nothing else: no charge, no state.
   [[nodiscard]] Filled copy_in(const Run& run);
   /// Fills missing pages with these contents.

@@ -45,16 +45,11 @@ Filled ReadAhead::replace_zeros(const Fault& fault) {
   const std::size_t most = run.down ? 1 : std::min(run.pages, longest_run);
   std::size_t pages = length(page, most, State::fresh, false);
   if (pages > 1) pages = parts_.zeros.shown({page, static_cast<PageNumber>(page + pages)});
-  PageIn::Run filling{.first = page,
-                      .count = std::max<std::size_t>(pages, 1),
-                      .touched = page,
-                      .waking = fault.waking,
-                      .there = true};
-  Filled filled = parts_.page_in.fill(filling);
-  if (filled.pages == 0 && filling.count > 1 && !filled.retry) {  // the run left the mapping
-    filling.count = 1;
-    filled = parts_.page_in.fill(filling);
-  }
+  const Filled filled = parts_.page_in.fill_or_first({.first = page,
+                                                      .count = std::max<std::size_t>(pages, 1),
+                                                      .touched = page,
+                                                      .waking = fault.waking,
+                                                      .there = true});
   if (filled.pages == 0) return filled;
   parts_.zeros.broken(filled.pages);
   count(run, page, {.done = filled.pages, .pace = filled.pages});
@@ -77,11 +72,7 @@ Filled ReadAhead::bring_in_up(const Fault& fault, const Streams::Run& run) {
   PageIn::Run filling{
       .first = page, .count = wanted, .from = from, .touched = page, .waking = fault.waking};
   if (wanted == 1) filling.protect = parts_.page_in.protection_for(page, fault.touch);
-  Filled filled = parts_.page_in.fill(filling);
-  if (filled.pages == 0 && wanted > 1 && !filled.retry) {  // the run left the mapping
-    filling.count = 1;
-    filled = parts_.page_in.fill(filling);
-  }
+  const Filled filled = parts_.page_in.fill_or_first(filling);
   const std::size_t done = filled.pages;
   if (done == 0) return filled;
   if (runs_on) parts_.huge.came_in_order(page, done);

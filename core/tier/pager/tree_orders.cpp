@@ -79,12 +79,8 @@ std::size_t TreeOrders::bring_back_from(PageNumber first) {
   while (run < longest_run && first + run < end &&
          table.state(static_cast<PageNumber>(first + run)) == State::far)
     ++run;
-  PageIn::Run filling{.first = first, .count = run, .from = State::far, .touched = first};
-  Filled filled = parts_.page_in.fill(filling);
-  if (filled.pages == 0 && run > 1 && !filled.retry) {
-    filling.count = 1;
-    filled = parts_.page_in.fill(filling);
-  }
+  const Filled filled = parts_.page_in.fill_or_first(
+      {.first = first, .count = run, .from = State::far, .touched = first});
   if (filled.retry) return 0;
   return std::max<std::size_t>(filled.pages, 1);  // the first cannot come, but others may
 }
