@@ -21,6 +21,8 @@ Outcome Ranges::release(os::Place begin, os::Place end) {
   const PageNumber last = state_.number(end);
   parts_.windows.close(first, last);
   parts_.huge.let_named_stay();
+  // Else what has come would leave for what comes, where it is more than near memory has.
+  (void)parts_.eviction.keep_near(begin, end);
   parts_.page_in.bring_back(begin, end, 0);
   const PageTable& table = state_.table;
   for (PageNumber page = table.next_used(first, last); page < last;

@@ -135,7 +135,11 @@ def test_memory_that_becomes_executable_is_not_asked_to_leave(tmp_path: Path, wa
 
 
 @pytest.mark.parametrize("way", ["move", "copy"])
-def test_far_memory_that_is_protected_in_part_becomes_executable(tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("kib", [64, 16384])  # less and more than near memory
+def test_far_memory_that_is_protected_in_part_becomes_executable(
+    tmp_path: Path, kib: int, way: str
+) -> None:
     program = compiled(PROGRAMS / "programs" / "partly_protected.c", tmp_path / "partly_protected")
-    ran = run_tiered(tmp_path, "4MiB", program, options=("--evict", way), timeout=60)
+    options = ("--evict", way)
+    ran = run_tiered(tmp_path, "4MiB", program, str(kib), options=options, timeout=60)
     assert (ran.out, ran.status) == ("ok\n", 0), ran.out + ran.err
