@@ -56,6 +56,26 @@ TEST_F(HugeGroups, LimboIsDrainedUntilAGroupFits) {
   EXPECT_EQ(rig_.count(Count::huge_moves), 1U);
 }
 
+TEST_F(HugeGroups, AGroupThatWasNamedUnderALargerLimitLeavesThroughASmallerLimbo) {
+  bring_in_whole(512);
+  for (std::size_t i = 0; i < huge_pages - 1; ++i)
+    ASSERT_EQ(huge_.name(state_.table.evict()).first, no_page);
+  const PageNumber gone = state_.table.evict();  // which would complete it
+  state_.discard_and_uncharge(gone);
+  state_.limbo = Limbo(16);
+  while (eviction_.evict() != 0) {
+  }
+  eviction_.drain_all();
+  for (PageNumber page = 512; page < 1024; ++page) {
+    if (page == gone) continue;
+    ASSERT_EQ(rig_.state_of(page), State::far) << page;
+    ASSERT_FALSE(rig_.pages().at(rig_.place(page)).present) << page;
+    ASSERT_EQ(rig_.parts.page_in.fill({.first = page, .from = State::far, .touched = page}).pages,
+              1U);
+    ASSERT_EQ(rig_.word(page), word_of(page));
+  }
+}
+
 TEST_F(HugeGroups, NamedPagesAreResidentAgainWhenTheyAreToStay) {
   bring_in_whole(512);
   for (int i = 0; i < 300; ++i) (void)huge_.name(state_.table.evict());
