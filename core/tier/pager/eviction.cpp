@@ -238,7 +238,10 @@ os::Moved Eviction::stage_by_copy(os::Place to, os::Place from, std::size_t leng
 
 bool Eviction::confirm_gone(os::Place at) const {
   alignas(page_bytes) static constexpr unsigned char zeros[page_bytes] = {};
-  if (state_.uffd().copy(at, zeros, page_bytes).bytes == 0) return false;
+  // Protected, so that a write waits which would be dropped with them.
+  const os::Uffd& uffd = state_.uffd();
+  const os::Protect protect = uffd.protects() ? os::Protect::on : os::Protect::off;
+  if (uffd.copy(at, zeros, page_bytes, os::Waking::later, protect).bytes == 0) return false;
   state_.memory().advise(at, page_bytes, MADV_DONTNEED);
   return true;
 }
