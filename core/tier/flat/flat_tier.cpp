@@ -191,7 +191,6 @@ bool FlatTier::should_trim() const {
 bool FlatTier::trim() {
   constexpr std::size_t looks_a_step = 16384;
   const FlatPages& flat = *state_.flat;
-  if (flat.limit() < limit_) passed_over_ = 0;
   limit_ = flat.limit();
   trims_ = true;
   const Limbo& limbo = state_.limbo;

@@ -137,13 +137,14 @@ std::size_t Mover::make_some(std::span<const policy::Exchange> exchanges) {
 /// Has pages side by side change places with others; how many pairs did, none if the first cannot.
 std::size_t Mover::exchange(PageNumber promoted, PageNumber demoted, std::size_t count) {
   const std::uint64_t begun = state_.memory().now_ns();
-  const std::size_t up = take_or_refuse(promoted, count);
-  if (up == 0) return 0;
-  const std::size_t done = take_or_refuse(demoted, up);
+  // Those that are not used first: they alone may refuse for long, as after a fork.
+  const std::size_t down = take_or_refuse(demoted, count);
+  if (down == 0) return 0;
+  const std::size_t done = take_or_refuse(promoted, down);
   for (PageNumber i = 0; i < done; ++i) swap(promoted + i, demoted + i);
   bring_back_each(promoted, done);
-  bring_back_each(static_cast<PageNumber>(promoted + done), up - done);
   bring_back_each(demoted, done);
+  bring_back_each(static_cast<PageNumber>(demoted + done), down - done);
   note_away_since(begun);
   return done;
 }
