@@ -92,14 +92,17 @@ def test_a_cache_of_pages_costs_little_of_what_optane_costs_where_software_is_fr
     tmp_path: Path,
 ) -> None:
     study = read_study("studies/kit.toml")
-    works = tuple(work.replace("--roi", "--skip 5M --run 35M") for work in study.works)
-    store = tmp_path / "kit.db"
-    assert sweep(replace(study, works=works), store, parse_work).failed == 0
-    result = read_sweep(store)
-    places = study.ranges["place"].values
-    for name in ("blackscholes", "freqmine"):
+    # Before their ends, where they print what the kernel says of their pages.
+    for name, length in (("blackscholes", "10M"), ("freqmine", "35M")):
+        works = tuple(work.replace("--roi", f"--skip 5M --run {length}") for work in study.works)
+        ranges = dict(study.ranges)
+        ranges["program"] = replace(ranges["program"], values=(name,))
+        store = tmp_path / f"{name}.db"
+        assert sweep(replace(study, works=works, ranges=ranges), store, parse_work).failed == 0
+        result = read_sweep(store)
         near, cached, far = (
-            figure(result, "measured_ns", program=name, place=place) for place in places
+            figure(result, "measured_ns", program=name, place=place)
+            for place in study.ranges["place"].values
         )
         assert near <= cached < far
         assert cached - near < 0.2 * (far - near)
