@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,8 @@ class ProgramWork:
             build(program, Path(place))
             steps = max(1, program.steps // self.sample)
             words = (f"./{program.name}", str(program.warm), str(steps))
-            given = pickle.dumps((model, words, self.options))
+            qemu = shutil.which(self.options.qemu) or self.options.qemu
+            given = pickle.dumps((model, words, replace(self.options, qemu=qemu)))
             (Path(place) / _SOURCE).write_bytes(given)
             return _apart(Path(place), self.name)
 
@@ -106,9 +108,8 @@ def _apart(place: Path, name: str) -> Document:
 def _main() -> None:
     """In the new process: the folder is the current one."""
     model, words, options = pickle.loads(Path(_SOURCE).read_bytes())
-    path = os.environ.get("PATH", os.defpath)
     os.environ.clear()
-    os.environ.update({"PATH": path, "LC_ALL": "C", "GLIBC_TUNABLES": tunables(options.pages)})
+    os.environ.update({"LC_ALL": "C", "GLIBC_TUNABLES": tunables(options.pages)})
     result: Any
     try:
         result = run(model, words, options)

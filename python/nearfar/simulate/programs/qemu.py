@@ -17,6 +17,7 @@ GET_QEMU = "apt-get install qemu-user"
 SYSTEM_QEMU = "qemu-system-x86_64"
 GET_SYSTEM_QEMU = "apt-get install qemu-system-x86"
 GET_PLUGIN = "apt-get install libzydis-dev, then make install"
+_LENGTH = 256  # of the path of the program's library, or a multiple
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,18 @@ def front_end(qemu: str = QEMU) -> FrontEnd:
         qemu=found,
         version=version,
         plugin=str(_file(f"nearfar_qemu_v{interface}.so")),
-        guest=str(_file("nearfar_guest.so")),
+        guest=_of_one_length(str(_file("nearfar_guest.so"))),
         interface=interface,
     )
+
+
+def _of_one_length(file: str) -> str:
+    """`file` with slashes before it, which say nothing.
+
+    The program's environment names it and lies on its stack: it must not be laid out by where
+    nearfar is installed.
+    """
+    return file.rjust(-(-len(file) // _LENGTH) * _LENGTH, "/")
 
 
 @dataclass(frozen=True)
