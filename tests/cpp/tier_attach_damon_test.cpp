@@ -74,8 +74,8 @@ class DamonTest : public testing::Test {
             std::to_string(begin) + "-" + std::to_string(end) + ": " + std::to_string(accesses) +
             " 4\n");
   }
-  Damon damon() {
-    return Damon(4711, second / 5, {.kdamonds = root_ / "kdamonds", .tracing = root_ / "tracing"});
+  Damon damon(std::uint64_t round_ns = second / 5) {
+    return Damon(4711, round_ns, {.kdamonds = root_ / "kdamonds", .tracing = root_ / "tracing"});
   }
 
   const std::string trace = "tracing/instances/nearfar/";
@@ -96,6 +96,15 @@ TEST_F(DamonTest, IsToldOfTheProcessTheAreasAndTheRound) {
   EXPECT_EQ(said(root_ / trace / "events/damon/damon_aggregated/filter"),
             "nr_accesses > 0 || start == " + std::to_string(0x10000));
   EXPECT_EQ(said(root_ / "kdamonds/0/state"), "on");
+}
+
+TEST_F(DamonTest, LooksOftenEnoughInALongRoundToTakeAnOrderSoon) {
+  add_trace();
+  Damon damon = this->damon(19 * second);
+  damon.watch({{0x10000, 0x12000}});
+  EXPECT_EQ(context("monitoring_attrs/intervals/sample_us"), "1900000");
+  EXPECT_EQ(context("monitoring_attrs/intervals/aggr_us"), "19000000");
+  EXPECT_EQ(regions_for(1 << 20, 19 * second).most, regions_for(1 << 20, 19 * second / 10).most);
 }
 
 TEST_F(DamonTest, FindsWhatWasAccessedInARoundOnce) {

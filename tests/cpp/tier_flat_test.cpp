@@ -89,6 +89,36 @@ TEST_F(FlatTest, FewerPagesAreProbedWhereThatHasTakenLonger) {
   EXPECT_EQ(planned(), 200U);
 }
 
+TEST_F(FlatTest, APageThatRefusedIsNotProbedAgain) {
+  fill(8);
+  rig_.pages()[rig_.place(2)].refuses_move = -EBUSY;
+  FlatDetector detector(rig_.parts.state, rig_.mover, rig_.parts.eviction);
+  unsigned moves = 0;
+  rig_.pages().before_move = [&](os::Place, os::Place from) { moves += from == rig_.place(2); };
+  for (int round = 0; round < 3; ++round) {
+    detector.begin_probes(8, 1'000'000);
+    while (detector.probe_some()) {
+    }
+    while (detector.collect_some()) {
+    }
+  }
+  EXPECT_EQ(moves, 1U);
+  expect_whole(8);
+}
+
+TEST_F(FlatTest, PagesAboutToComeAreTheProcessesThatTheyCountFor) {
+  const Member& member = rig_.parts.state.budget.member();
+  ASSERT_EQ(flat().expect(0, 3), Tier::near);
+  EXPECT_EQ(member.flat_near.load(), 3U);
+  flat().end_expectation();
+  EXPECT_EQ(member.flat_near.load(), 0U);
+  fill(8);
+  EXPECT_EQ(member.flat_near.load(), near());
+  exchange(6, 1);
+  EXPECT_EQ(member.flat_near.load(), near());
+  EXPECT_EQ(member.flat_far.load(), 4U);
+}
+
 TEST_F(FlatTest, APageAloneIsCopiedToTheOtherTier) {
   fill(8);
   EXPECT_EQ(rig_.mover.relocate(2, 1, Tier::far), 1U);

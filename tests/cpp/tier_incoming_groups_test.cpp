@@ -64,12 +64,26 @@ TEST_F(IncomingHugeGroups, OfAGroupThatMovesInPartOnlyWhatCameStaysCharged) {
   send_whole_far(512);
   incoming_.expect(512, 0);
   const std::uint64_t charged = rig_.charged();
-  rig_.pages()[rig_.place(612)].present = true;  // the program has put something there itself
+  rig_.pages().before_move = [this](os::Place, os::Place from) {
+    rig_.pages()[from + 100 * os::page_bytes].refuses_move = -EBUSY;
+  };
   const IncomingGroups::Arrived arrived = bring_in(512);
   EXPECT_EQ(arrived.pages, 100U);
   EXPECT_FALSE(arrived.as_one);
   EXPECT_EQ(rig_.charged(), charged + 100);
   expect_contents(512, 100);
+}
+
+TEST_F(IncomingHugeGroups, OfAGroupThatMovesInPartAPageThatTheKernelDoesNotCountHasCome) {
+  send_whole_far(512);
+  incoming_.expect(512, 0);
+  const std::uint64_t charged = rig_.charged();
+  rig_.pages().before_move = [this](os::Place, os::Place from) {
+    rig_.pages()[from + 100 * os::page_bytes].uncounted = true;
+  };
+  EXPECT_EQ(bring_in(512).pages, 101U);
+  EXPECT_EQ(rig_.charged(), charged + 101);
+  expect_contents(512, 101);
 }
 
 TEST_F(IncomingHugeGroups, AGroupThatHasLostAPageDoesNotComeAsOne) {

@@ -62,7 +62,7 @@ std::size_t FlatDetector::take_run(PageNumber first, std::size_t most) {
   std::size_t run = 0;
   for (auto page = first; run < most && page < state_.end_page(); ++page, ++run) {
     if (state_.table.state(page) != State::near || eviction_.is_kept(page) ||
-        !state_.flat->is_there(state_.table.dense(page)))
+        !state_.flat->is_named(state_.table.dense(page)))
       break;
   }
   if (run == 0) return 0;
@@ -91,7 +91,7 @@ std::size_t FlatDetector::collect_run(std::size_t first) {
   if (state_.table.state(page) == State::near) {
     const policy::PageIndex dense = state_.table.dense(page);
     const FlatPages& flat = *state_.flat;
-    if (!flat.is_there(dense) || !flat.was_touched(dense)) return 1;
+    if (!flat.is_named(dense) || !flat.was_touched(dense)) return 1;
     const policy::Scan scan{.page = dense,
                             .accessed = true,
                             .written = state_.table[page].written,
@@ -156,7 +156,10 @@ void FlatDetector::scan(Pages pages) {
         used[state_.number(at) - pages.first] = true;
   }
   for (PageNumber group = pages.first; group < pages.last; group += group_pages) {
-    tell_group(group, std::span(used).subspan(group - pages.first).first<PageTable::group>());
+    const auto of_group = std::span(used).subspan(group - pages.first).first<PageTable::group>();
+    tell_group(group, of_group);
+    if (is_of_writes() && state_.flat->has_forked())
+      check_group(group, [&](PageNumber page) { return of_group[page - group]; });
     if (!is_of_writes()) rearm_group(group);
   }
 }
@@ -171,6 +174,8 @@ void FlatDetector::tell_group(PageNumber group, std::span<const bool, PageTable:
   for (PageNumber i = 0; i < group_pages; ++i) {
     if (table[group + i].state != State::near || !flat.is_there(dense + i)) continue;
     if (flat.take_left_out(dense + i)) continue;
+    if (is_of_writes() && used[i]) flat.readmit(dense + i);
+    if (!flat.is_named(dense + i)) continue;
     scans[count++] = {.page = dense + i, .accessed = used[i], .written = is_of_writes() && used[i]};
   }
   tell({scans.data(), count});
@@ -187,20 +192,29 @@ void FlatDetector::rearm_group(PageNumber group) {
 }
 
 void FlatDetector::check_some() {
+  const std::size_t groups = state_.flat->has_forked() ? 8 : 1;
+  for (std::size_t i = 0; i < groups; ++i) {
+    const PageNumber end = state_.end_page();
+    PageNumber page = state_.table.next_in_use(next_checked_, end);
+    if (page == end) page = state_.table.next_in_use(0, end);
+    if (page == end) return;
+    const PageNumber group = page / group_pages * group_pages;
+    next_checked_ = group + group_pages;
+    check_group(group, [](PageNumber) { return true; });
+  }
+}
+
+template <class Wanted>
+void FlatDetector::check_group(PageNumber group, const Wanted& wanted) {
   FlatPages& flat = *state_.flat;
   const FlatControl& control = flat.control();
   if (control.near_node == control.far_node) return;
-  const PageNumber end = state_.end_page();
-  PageNumber page = state_.table.next_in_use(next_checked_, end);
-  if (page == end) page = state_.table.next_in_use(0, end);
-  if (page == end) return;
-  const PageNumber group = page / group_pages * group_pages;
-  next_checked_ = group + group_pages;
   std::array<os::Place, PageTable::group> places;
   std::array<int, PageTable::group> nodes;
   std::size_t count = 0;
   for (PageNumber at = group; at < group + group_pages; ++at)
-    if (state_.table.state(at) == State::near) places[count++] = state_.place(at);
+    if (state_.table.state(at) == State::near && wanted(at)) places[count++] = state_.place(at);
+  if (count == 0) return;
   state_.memory().find_nodes({places.data(), count}, {nodes.data(), count});
   for (std::size_t i = 0; i < count; ++i) {
     const policy::PageIndex dense = state_.table.dense(state_.number(places[i]));

@@ -66,6 +66,9 @@ class FlatDetector {
   [[nodiscard]] std::size_t collect_run(std::size_t first);
   void scan(Pages pages);
   void tell_group(PageNumber group, std::span<const bool, PageTable::group> used);
+  /// Where the kernel has put pages of a group.
+  template <class Wanted>
+  void check_group(PageNumber group, const Wanted& wanted);
   void rearm_group(PageNumber group);
   void tell(std::span<const policy::Scan> scans);
 

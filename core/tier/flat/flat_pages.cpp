@@ -26,8 +26,14 @@ bool FlatPages::take_near(std::uint64_t pages) {
   do {
     if (near + pages > limit_with(0)) return false;
   } while (!flat_.near_pages.compare_exchange_weak(near, near + pages));
+  member_->flat_near.fetch_add(static_cast<std::uint32_t>(pages));
   control_.raise(Count::near_peak, near + pages);
   return true;
+}
+
+void FlatPages::give_up_near(std::uint64_t pages) {
+  member_->flat_near.fetch_sub(static_cast<std::uint32_t>(pages));
+  flat_.near_pages.fetch_sub(pages);
 }
 
 policy::Tier FlatPages::expect(Index first, std::size_t count) {
@@ -40,6 +46,7 @@ policy::Tier FlatPages::expect(Index first, std::size_t count) {
         std::min<std::uint64_t>(near < most ? most - near : 0, policy::most_pages));
     if (free < count || placement_.place(first, free) == Tier::far) return Tier::far;
   } while (!flat_.near_pages.compare_exchange_weak(near, near + count));
+  member_->flat_near.fetch_add(static_cast<std::uint32_t>(count));
   control_.raise(Count::near_peak, near + count);
   expected_near_ = count;
   return Tier::near;
@@ -50,13 +57,8 @@ void FlatPages::end_expectation() {
   expected_near_ = 0;
 }
 
-void FlatPages::count(Tier tier, std::int32_t change) {
-  const auto delta = static_cast<std::uint32_t>(change);
-  if (tier == Tier::near) {
-    member_->flat_near.fetch_add(delta, std::memory_order_relaxed);
-    return;
-  }
-  member_->flat_far.fetch_add(delta, std::memory_order_relaxed);
+void FlatPages::count_far(std::int32_t change) {
+  member_->flat_far.fetch_add(static_cast<std::uint32_t>(change), std::memory_order_relaxed);
   const auto total = static_cast<std::uint64_t>(static_cast<std::int64_t>(change));
   control_.raise(Count::slots_peak, flat_.far_pages.fetch_add(total) + total);
 }
@@ -71,7 +73,7 @@ void FlatPages::fault(Index page) {
   record.far = !near;
   record.left_out = true;
   end_ = std::max(end_, page + 1);
-  count(tier(page), 1);
+  if (!near) count_far(1);
   placement_.placed(page, tier(page));
 }
 
@@ -88,17 +90,21 @@ void FlatPages::second_chance(Index page) {
 }
 
 void FlatPages::released(Index page) {
-  Record& record = records_[page];
-  if (!record.there) return;
-  if (!record.far) give_up_near();
-  count(tier(page), -1);
-  record = {};
+  if (!is_there(page)) return;
+  readmit(page);
+  if (tier(page) == Tier::near) {
+    give_up_near();
+  } else {
+    count_far(-1);
+  }
+  records_[page] = {};
   placement_.released(page);
 }
 
 void FlatPages::moved(Index from, Index to) {
   released(to);
-  if (!records_[from].there) return;
+  if (!is_there(from)) return;
+  readmit(from);
   records_[to] = records_[from];
   records_[from] = {};
   end_ = std::max(end_, to + 1);
@@ -113,15 +119,13 @@ bool FlatPages::is_group_near(Index first) const {
 
 void FlatPages::set_tier(Index page, Tier tier) {
   if (tier == this->tier(page)) return;
-  count(this->tier(page), -1);
-  if (tier == Tier::far) give_up_near();
-  records_[page].far = tier == Tier::far;
-  count(tier, 1);
-  placement_.placed(page, tier);
+  put(page, tier);
   control_.add(tier == Tier::near ? Count::promoted : Count::demoted);
 }
 
 void FlatPages::exchange(Index promoted, Index demoted) {
+  readmit(promoted);
+  readmit(demoted);
   records_[promoted].far = false;
   records_[demoted].far = true;
   placement_.placed(demoted, Tier::far);
@@ -132,15 +136,38 @@ void FlatPages::exchange(Index promoted, Index demoted) {
 
 void FlatPages::correct(Index page, Tier found) {
   if (found == tier(page)) return;
-  count(tier(page), -1);
-  if (found == Tier::far) {
-    give_up_near();
-  } else {
+  if (found == Tier::near) {
+    member_->flat_near.fetch_add(1);
     flat_.near_pages.fetch_add(1);
   }
-  records_[page].far = found == Tier::far;
-  count(found, 1);
-  placement_.placed(page, found);
+  put(page, found);
+}
+
+/// The other tier than before. A place near has been counted.
+void FlatPages::put(Index page, Tier tier) {
+  readmit(page);
+  if (tier == Tier::far) give_up_near();
+  records_[page].far = tier == Tier::far;
+  count_far(tier == Tier::far ? 1 : -1);
+  placement_.placed(page, tier);
+}
+
+void FlatPages::withdraw(Index page) {
+  if (!is_named(page)) return;
+  records_[page].withdrawn = true;
+  withdrawn_near_ += tier(page) == Tier::near ? 1 : 0;
+  placement_.released(page);
+}
+
+void FlatPages::readmit(Index page) {
+  if (!records_[page].withdrawn) return;
+  records_[page].withdrawn = false;
+  withdrawn_near_ -= tier(page) == Tier::near ? 1 : 0;
+  placement_.placed(page, tier(page));
+}
+
+void FlatPages::readmit_all() {
+  for (Index page = 0; page < end_; ++page) readmit(page);
 }
 
 void FlatPages::become_child(Member& member) {
@@ -151,7 +178,8 @@ void FlatPages::become_child(Member& member) {
   }
   member_ = &member;
   expected_near_ = 0;
-  forking_ = false;
+  withdrawn_near_ = 0;
+  forking_ = has_forked_ = false;
   end_ = 0;
 }
 

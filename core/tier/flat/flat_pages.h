@@ -39,21 +39,38 @@ class FlatPages final : public policy::Replacement {
   /// So many pages are about to come, the first of them this one: the tier of all of them.
   [[nodiscard]] Tier expect(Index first, std::size_t count);
   /// While a process forks, pages come far: they are noted when it is over.
-  void set_forking(bool forking) { forking_ = forking; }
+  void set_forking(bool forking) {
+    forking_ = forking;
+    has_forked_ |= forking;
+  }
+  /// Pages may be shared: a write to one brings it to a frame of the kernel's choice.
+  [[nodiscard]] bool has_forked() const { return has_forked_; }
   /// Those that have not come do not count.
   void end_expectation();
 
   [[nodiscard]] bool is_there(Index page) const { return records_[page].there; }
+  /// The policy knows of the page, and may name it.
+  [[nodiscard]] bool is_named(Index page) const {
+    return records_[page].there && !records_[page].withdrawn;
+  }
   [[nodiscard]] Tier tier(Index page) const { return records_[page].far ? Tier::far : Tier::near; }
   /// One page more may be near; false if there is no room. `set_tier` follows, or `give_up_near`.
   [[nodiscard]] bool take_near(std::uint64_t pages = 1);
-  void give_up_near(std::uint64_t pages = 1) { flat_.near_pages.fetch_sub(pages); }
+  void give_up_near(std::uint64_t pages = 1);
   /// The page's frame is another tier's now. A place near has been taken for it, or comes free.
   void set_tier(Index page, Tier tier);
   /// Two pages have exchanged their frames.
   void exchange(Index promoted, Index demoted);
   /// The frame was found in another tier than it should be: the kernel has placed it.
   void correct(Index page, Tier found);
+  /// The kernel moves the page nowhere, as after a fork until it is written: the policy is told
+  /// that it is gone, or it would name it in place of others again and again.
+  void withdraw(Index page);
+  /// It may move again: to the policy it is new.
+  void readmit(Index page);
+  void readmit_all();
+  /// Near pages that no decision can name.
+  [[nodiscard]] std::uint64_t withdrawn_near() const { return withdrawn_near_; }
 
   /// What the detector keeps of a page between two scans.
   void leave_out(Index page) { records_[page].left_out = true; }
@@ -123,6 +140,7 @@ class FlatPages final : public policy::Replacement {
     bool far : 1;
     bool touched : 1;  ///< while it was probed
     bool left_out : 1;  ///< of the next scan
+    bool withdrawn : 1;
     std::uint16_t delay;  ///< of the first touch, in parts of a round, while it was probed
   };
   static_assert(sizeof(Record) == 4);
@@ -132,7 +150,8 @@ class FlatPages final : public policy::Replacement {
   static constexpr unsigned delay_shift = delay_bits - 4;
 
   [[nodiscard]] std::uint64_t limit_with(std::uint64_t coming) const;
-  void count(Tier tier, std::int32_t change);
+  void count_far(std::int32_t change);
+  void put(Index page, Tier tier);
 
   policy::GroupedPlacement placement_;
   Control& control_;
@@ -141,12 +160,14 @@ class FlatPages final : public policy::Replacement {
   Record* records_ = nullptr;
   std::size_t most_pages_ = 0;
   std::uint64_t expected_near_ = 0;  // taken for pages that are about to come
+  std::uint64_t withdrawn_near_ = 0;
   const os::Memory* memory_ = nullptr;
   std::uint64_t probed_since_ns_ = 0;
   std::uint64_t round_ns_ = 1;
   Index end_ = 0;
   bool returning_ = false;
   bool forking_ = false;
+  bool has_forked_ = false;
 };
 
 }  // namespace nearfar::tier

@@ -9,6 +9,9 @@ namespace {
 /// first of a run, of which 64 take 0.06 ms.
 constexpr std::size_t pairs_a_step = 16;
 
+/// Pages that would not move are not named for so many decisions, at most.
+constexpr std::uint64_t decisions_without = 32;
+
 /// What an exchange and a far read cost, as measured (docs/tiering-flat.md): a policy weighs them.
 constexpr Tick exchange_cost{9'000'000};
 constexpr Tick far_read_cost{279'000};
@@ -145,11 +148,12 @@ void FlatTier::decide() {
   trims_ = true;
   (void)state_.budget.reap();  // near pages of processes that have ended are free
   (void)mover_.bring_all_back();  // what could not come back at its time
+  if (++decisions_ % decisions_without == 0) flat.readmit_all();
   const std::uint64_t limit = flat.limit();
   const std::uint64_t near = flat.near_pages();
   const std::uint64_t room = near < limit ? limit - near : 0;
-  const std::uint64_t own =
-      std::clamp<std::uint64_t>(flat.own_near() + room, 1, policy::most_pages);
+  const std::uint64_t own = std::clamp<std::uint64_t>(
+      flat.own_near() - flat.withdrawn_near() + room, 1, policy::most_pages);
   flat.placement().resize(static_cast<policy::PageIndex>(own));
   state_.control.add(Count::decisions);
   decided_ = flat.placement().decide(exchanges_);

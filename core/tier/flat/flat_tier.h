@@ -67,6 +67,7 @@ class FlatTier {
   std::span<policy::Exchange> exchanges_;
   std::size_t decided_ = 0;
   std::size_t made_ = 0;
+  std::uint64_t decisions_ = 0;
   policy::PageIndex next_trimmed_ = 0;
   policy::PageIndex passed_over_ = 0;  // pages looked at since the last that was moved
   std::uint64_t limit_ = 0;  // that pages were last moved for

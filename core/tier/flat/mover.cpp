@@ -22,7 +22,10 @@ std::size_t Mover::take_out(PageNumber first, std::size_t count) {
   while (done < count && state_.memory().is_present(state_.staged(position + done))) ++done;
   state_.put_in_limbo(first, done);
   if (done != 0 || state_.discard_dropped(first, moved.error)) return done;
-  return count > 1 && moved.error == -EINVAL ? take_out(first, 1) : 0;
+  if (count > 1 && moved.error == -EINVAL) return take_out(first, 1);
+  if (moved.error == -EBUSY || moved.error == -EINVAL)
+    state_.flat->withdraw(state_.table.dense(first));
+  return 0;
 }
 
 std::size_t Mover::take_or_refuse(PageNumber first, std::size_t count) {

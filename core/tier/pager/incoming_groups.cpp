@@ -168,7 +168,12 @@ IncomingGroups::Arrived IncomingGroups::bring_in(PageNumber first, os::Waking wa
     moved = state_.uffd().move(state_.place(first), group.memory, huge_bytes, waking);
   }
   if (moved.bytes == 0 && moved.error == -EAGAIN) return {.retry = true};
-  const std::size_t done = moved.bytes / page_bytes;
+  std::size_t done = moved.bytes / page_bytes;
+  // The kernel may have moved more than it says (os::Uffd::move).
+  const auto is_there = [&](std::size_t i) {
+    return state_.memory().is_present(state_.place(static_cast<PageNumber>(first + i)));
+  };
+  while (fit && done < huge_pages && is_there(done)) ++done;
   const bool as_one = done == huge_pages && is_huge(state_.place(first));
   // What is left, or the table for small pages that what is gone has left.
   if (!as_one) state_.memory().advise(group.memory, huge_bytes, MADV_DONTNEED);

@@ -11,7 +11,7 @@ import os
 import signal
 
 INTERRUPTED = 130
-TERMINATED = 128 + signal.SIGTERM
+_TOLD = {signal.SIGTERM: "terminated", signal.SIGHUP: "terminal closed"}  # to end
 
 
 def take_over() -> None:
@@ -24,27 +24,39 @@ def take_over() -> None:
 
 class Interruptible:
     """While work runs: SIGINT raises KeyboardInterrupt, where it would end the process; and so does
-    SIGTERM, since what was finished is kept for either.
+    SIGTERM and SIGHUP, since what was finished is kept for each.
     """
 
-    terminated = False  # it was SIGTERM
+    told = 0  # the signal, if it was one of these two
+
+    @property
+    def why(self) -> str:
+        """What that signal means."""
+        return _TOLD[signal.Signals(self.told)]
+
+    @property
+    def status(self) -> int:
+        """Of a process that it ended."""
+        return 128 + self.told
 
     def __enter__(self) -> Interruptible:
-        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # or it is ignored
-            signal.signal(signal.SIGTERM, self._terminate)
+        for number in _TOLD:
+            if signal.getsignal(number) is signal.SIG_DFL:  # or it is ignored
+                signal.signal(number, self._end)
         self._before = signal.getsignal(signal.SIGINT)
         if self._before is leave:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if signal.getsignal(signal.SIGTERM) == self._terminate:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in _TOLD:
+            if signal.getsignal(number) == self._end:
+                signal.signal(number, signal.SIG_DFL)
         if self._before is leave:
             signal.signal(signal.SIGINT, leave)
 
-    def _terminate(self, *_: object) -> None:
-        self.terminated = True
+    def _end(self, number: int, *_: object) -> None:
+        self.told = number
         raise KeyboardInterrupt
 
 

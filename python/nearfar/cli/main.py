@@ -1,7 +1,7 @@
 """Entry point: find the command, run it, and turn every failure into one line.
 
-Exit status: 0 done, 1 the work failed, 2 wrong usage or input, 130 interrupted, 141 the reader of
-the output went away, 143 terminated.
+Exit status: 0 done, 1 the work failed, 2 wrong usage or input, 129 the terminal was closed, 130
+interrupted, 141 the reader of the output went away, 143 terminated.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nearfar.cli.commands import COMMANDS, Command
-from nearfar.cli.interrupt import INTERRUPTED, TERMINATED, Interruptible
+from nearfar.cli.interrupt import INTERRUPTED, Interruptible
 from nearfar.cli.parser import Parser
 from nearfar.cli.streams import abandon, complain, emit, reason
 from nearfar.errors import NearfarError
@@ -85,9 +85,9 @@ def _run(argv: list[str]) -> int:
         try:
             return command.run(args)
         except KeyboardInterrupt:
-            if not interruptible.terminated:
+            if not interruptible.told:
                 raise
-            return _fail("terminated", TERMINATED)
+            return _fail(interruptible.why, interruptible.status)
 
 
 class _ShowVersion(argparse.Action):

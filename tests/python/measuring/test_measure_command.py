@@ -195,6 +195,7 @@ def test_an_unknown_model_is_refused(refused: Callable[..., str]) -> None:
     [
         (signal.SIGINT, 130, "nearfar: interrupted\n"),
         (signal.SIGTERM, 143, "nearfar: terminated\n"),
+        (signal.SIGHUP, 129, "nearfar: terminal closed\n"),
     ],
 )
 def test_a_measurement_that_is_told_to_end_writes_the_finished_points(

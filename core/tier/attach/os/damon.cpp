@@ -26,6 +26,14 @@ constexpr std::uint64_t most_regions = 200'000;
 /// Of these, as many are named to the kernel one by one: each is a folder of sysfs.
 constexpr std::uint64_t most_named = 4'096;
 
+/// The kernel takes an order when it next looks, and the thread that gave it waits for that.
+constexpr std::uint64_t longest_sample_ns = 2'000'000'000;
+
+/// Between two looks, a part of a round.
+constexpr std::uint64_t sample_of(std::uint64_t round_ns) {
+  return round_ns / (round_ns / longest_sample_ns + 1);
+}
+
 /// Of an event, in the trace's buffer: 52 are used, and what does not fit at a page's end.
 constexpr std::uint64_t event_bytes = 64;
 
@@ -90,7 +98,8 @@ std::uint64_t lost_events(std::string_view line) {
 
 DamonRegions regions_for(std::uint64_t pages, std::uint64_t round_ns) {
   const std::uint64_t most =
-      std::clamp(round_ns / 1000 * regions_a_second / 1'000'000, least_regions, most_regions);
+      std::clamp(
+      sample_of(round_ns) / 1000 * regions_a_second / 1'000'000, least_regions, most_regions);
   // DAMON splits regions while there are at most half as many as there may be.
   const bool exact = pages <= most / 2;
   const std::uint64_t named = std::min(most / 2, most_named);
@@ -132,9 +141,11 @@ void Damon::set_up() {
   set(context_ + "operations", "fvaddr");
   set(context_ + "targets/nr_targets", "1");
   set(context_ + "targets/0/pid_target", std::to_string(process_));
+  const std::string intervals = context_ + "monitoring_attrs/intervals/";
   const std::string round = std::to_string(std::max<std::uint64_t>(round_ns_ / 1000, 1));
-  for (const char* name : {"sample_us", "aggr_us", "update_us"})
-    set(context_ + "monitoring_attrs/intervals/" + name, round);
+  set(intervals + "sample_us", std::to_string(std::max<std::uint64_t>(sample_of(round_ns_) / 1000, 1)));
+  set(intervals + "aggr_us", round);
+  set(intervals + "update_us", round);
 }
 
 void Damon::begin_trace() {

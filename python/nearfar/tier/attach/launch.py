@@ -33,12 +33,14 @@ def run_from_outside(
                 managing(Target(process.pid, name), near_bytes, settings)
             )
             stack.enter_context(serving(attached))
-        except InputError:
-            if process.poll() is None:
+        except BaseException as error:
+            ended = process.poll() is not None
+            if not ended:
                 process.kill()
                 process.wait()
+            if not ended or not isinstance(error, InputError):
                 raise
-            attached = None  # it had ended already
+            attached = None
         return outcome_outside(wait_for(process), attached, settings, near_bytes)
 
 
