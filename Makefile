@@ -239,7 +239,7 @@ $(STAMPS)/build $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STAMPS)/coverage 
 	@touch $@
 
 # Editable: Python runs from the checkout, so only a change of C++ makes this run again.
-$(STAMPS)/package: $(cpp_sources) pyproject.toml $(STAMPS)/build
+$(STAMPS)/package: $(cpp_sources) pyproject.toml python/nearfar/version.py $(STAMPS)/build
 	@scripts/need zydis? qemu? mimalloc? lz4? zstd?
 	@echo "Building nearfar (C++ core and command)"
 	@$(call as_installed,install) --editable .

@@ -181,9 +181,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name == "__version__":
-        from importlib.metadata import version
-
-        value: Any = version("nearfar")
+        value: Any = importlib.import_module("nearfar.version").VERSION
     elif name in _HOMES:
         module, attribute = _HOMES[name]
         value = getattr(importlib.import_module(module), attribute)

@@ -17,6 +17,7 @@ from nearfar.cli.interrupt import INTERRUPTED, Interruptible
 from nearfar.cli.parser import Parser
 from nearfar.cli.streams import abandon, complain, emit, reason
 from nearfar.errors import NearfarError
+from nearfar.version import VERSION
 
 READER_GONE = 141
 _TRACEBACK = "NEARFAR_TRACEBACK"
@@ -91,16 +92,10 @@ def _run(argv: list[str]) -> int:
 
 
 class _ShowVersion(argparse.Action):
-    """--version; looking that up takes longer than all else that a start needs."""
+    """--version; argparse's own is for a text that it breaks into lines."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            number = version("nearfar")
-        except PackageNotFoundError:
-            number = "(not installed)"
-        emit(f"nearfar {number}\n")
+        emit(f"nearfar {VERSION}\n")
         parser.exit()
 
 

@@ -131,7 +131,7 @@ def test_the_version_is_the_same_wherever_it_is_written() -> None:
         assert match is not None, f"{file}: no version"
         return match.group(1)
 
-    version = found("pyproject.toml", r'^version = "(.+)"$')
+    version = found("python/nearfar/version.py", r'^VERSION = "(.+)"$')
     assert found("CITATION.cff", r"^version: (.+)$") == version
     assert found("CHANGELOG.md", r"^## (\d\S+) - ") == version
     assert found("core/library/include/nearfar/memory.h", r'as "(\d[\d.]+)"') == version

@@ -97,9 +97,8 @@ std::uint64_t lost_events(std::string_view line) {
 }
 
 DamonRegions regions_for(std::uint64_t pages, std::uint64_t round_ns) {
-  const std::uint64_t most =
-      std::clamp(
-      sample_of(round_ns) / 1000 * regions_a_second / 1'000'000, least_regions, most_regions);
+  const std::uint64_t most = std::clamp(sample_of(round_ns) / 1000 * regions_a_second / 1'000'000,
+                                        least_regions, most_regions);
   // DAMON splits regions while there are at most half as many as there may be.
   const bool exact = pages <= most / 2;
   const std::uint64_t named = std::min(most / 2, most_named);
@@ -143,7 +142,8 @@ void Damon::set_up() {
   set(context_ + "targets/0/pid_target", std::to_string(process_));
   const std::string intervals = context_ + "monitoring_attrs/intervals/";
   const std::string round = std::to_string(std::max<std::uint64_t>(round_ns_ / 1000, 1));
-  set(intervals + "sample_us", std::to_string(std::max<std::uint64_t>(sample_of(round_ns_) / 1000, 1)));
+  set(intervals + "sample_us",
+      std::to_string(std::max<std::uint64_t>(sample_of(round_ns_) / 1000, 1)));
   set(intervals + "aggr_us", round);
   set(intervals + "update_us", round);
 }
