@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,12 +17,8 @@ from typing import Any
 import pytest
 
 from conftest import Compile, needs_front_end
-from nearfar.model.load import load
 from nearfar.results import RunResult, parse
-from nearfar.simulate.programs import qemu
-from nearfar.simulate.programs.options import RunOptions
 from nearfar.simulate.programs.qemu import front_end
-from nearfar.simulate.programs.run import run
 
 NEARFAR = [sys.executable, "-m", "nearfar", "run", "model:ddr4-2666"]
 
@@ -46,15 +41,6 @@ def simulated(
         )
         return process, json.loads(out.read_text()) if out.exists() else {}
 
-
-PLACE = r"""
-#include <stdio.h>
-int main(int count, char** words) {
-  FILE* out = fopen(words[1], "w");
-  fprintf(out, "%p\n", (void*)&count);
-  return fclose(out);
-}
-"""
 
 # A loop of known counts, far above what a program does before and behind it; called with how
 # often it goes around.
@@ -352,20 +338,6 @@ def test_the_program_has_no_locale_where_none_was_given() -> None:
     found = process.stdout.splitlines()
     assert any(line.startswith("PATH=") for line in found)
     assert not [line for line in found if line.startswith("LC_")]
-
-
-def test_where_nearfar_is_installed_does_not_move_the_programs_stack(
-    compiled: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = tmp_path / "out"
-    words = (str(compiled("place", PLACE)), str(place))
-    assert run(load("ddr4-2666"), words, RunOptions()).exit_code == 0
-    here = place.read_text()
-    elsewhere = tmp_path / "a folder with a longer name"
-    shutil.copytree(qemu.folder(), elsewhere)
-    monkeypatch.setattr(qemu, "folder", lambda: elsewhere)
-    assert run(load("ddr4-2666"), words, RunOptions()).exit_code == 0
-    assert place.read_text() == here
 
 
 def test_scripts_run_and_their_interpreter_is_counted(tmp_path: Path) -> None:
