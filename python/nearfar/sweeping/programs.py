@@ -1,13 +1,14 @@
 """A shipped program as the work of a sweep: `run -- program:NAME`, compiled where it runs.
 
-It runs in a process of its own with an environment, a folder and a name that are the same
-everywhere, because these lie on a program's stack and move what is below.
+It runs in a process of its own with an environment, a folder, a name and a limit of the stack that
+are the same everywhere, because these lie on a program's stack, or end it, and move what is below.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
+import resource
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from nearfar.simulate.programs.run import run
 
 PREFIX = "program:"
 SETS = ("set", "kit")
+_STACK = 8 << 20  # bytes; what lies below it is where that ends
 _SOURCE, _RESULT = "point.pickle", "result.pickle"
 
 
@@ -108,6 +110,9 @@ def _apart(place: Path, name: str) -> Document:
 def _main() -> None:
     """In the new process: the folder is the current one."""
     model, words, options = pickle.loads(Path(_SOURCE).read_bytes())
+    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    soft = _STACK if hard == resource.RLIM_INFINITY else min(_STACK, hard)
+    resource.setrlimit(resource.RLIMIT_STACK, (soft, hard))
     os.environ.clear()
     os.environ.update({"LC_ALL": "C", "GLIBC_TUNABLES": tunables(options.pages)})
     result: Any

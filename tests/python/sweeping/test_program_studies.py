@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -120,7 +121,12 @@ def test_a_shipped_program_has_the_same_result_in_any_environment(
     monkeypatch.setenv("SOMETHING", "that moves what is below the stack" * 9)
     monkeypatch.setenv("PATH", os.environ["PATH"] + ":/nothing/there" * 9)
     monkeypatch.chdir(tmp_path)
-    sweep(study, tmp_path / "two.db", parse_work)
+    soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
+    resource.setrlimit(resource.RLIMIT_STACK, (16 << 20, hard))
+    try:
+        sweep(study, tmp_path / "two.db", parse_work)
+    finally:
+        resource.setrlimit(resource.RLIMIT_STACK, (soft, hard))
     (one,), (two,) = (
         read_sweep(tmp_path / name, whole=True).points for name in ("one.db", "two.db")
     )
