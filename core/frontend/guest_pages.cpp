@@ -13,6 +13,12 @@ GuestPages::GuestPages(AddressSpace& memory) : memory_(memory) {
   memory_.watch([this](std::uint64_t, bool, Address) { ++generation_; });
 }
 
+bool GuestPages::maps_otherwise(std::uint64_t virtual_page, std::uint64_t physical_page) const {
+  const PageTable::Word word =
+      table_of(virtual_page << page_bits).find(virtual_page << page_bits).word;
+  return word != 0 && word != static_cast<PageTable::Word>(physical_page + 1);
+}
+
 bool GuestPages::maps(std::uint64_t virtual_page, std::uint64_t physical_page) {
   const std::uint64_t address = virtual_page << page_bits;
   const auto word = static_cast<PageTable::Word>(physical_page + 1);

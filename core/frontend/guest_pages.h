@@ -22,6 +22,8 @@ class GuestPages final : public sim::cpu::PageMap {
   /// Takes the watch of `memory`, which must outlive this.
   explicit GuestPages(AddressSpace& memory);
 
+  /// Whether the page was told to be another physical one.
+  [[nodiscard]] bool maps_otherwise(std::uint64_t virtual_page, std::uint64_t physical_page) const;
   /// A page of the guest's virtual addresses is that of its physical ones from now on. Returns
   /// whether it was another before: then what TLBs know of it is void.
   bool maps(std::uint64_t virtual_page, std::uint64_t physical_page);

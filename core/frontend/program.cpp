@@ -244,15 +244,15 @@ void Program::into_caches(std::uint64_t page) {
 }
 
 void Program::guest_maps(Thread thread, std::uint64_t virtual_page, std::uint64_t physical_page) {
-  if (!guest_->maps(virtual_page, physical_page)) return;
   // The guest has waited for its own walks before it changed what they read.
-  cores_.catch_up(thread);
+  if (guest_->maps_otherwise(virtual_page, physical_page)) cores_.bring_to_rest(thread);
+  if (!guest_->maps(virtual_page, physical_page)) return;
   socket_.caches().forget_translation(cores_.core_of(thread),
                                       Address(virtual_page << GuestPages::page_bits), false);
 }
 
 void Program::forget_translations(Thread thread) {
-  cores_.catch_up(thread);
+  cores_.bring_to_rest(thread);
   socket_.caches().forget_translations(cores_.core_of(thread));
   guest_->forget_lower_half();
 }

@@ -22,6 +22,7 @@ constexpr const char* cause_names[sim::cpu::causes] = {
 void write_core(std::ostream& out, const std::string& prefix, const CoreCounts& counts) {
   out << prefix << "instructions = " << counts.instructions << '\n'
       << prefix << "loads = " << counts.loads << '\n'
+      << prefix << "loads_wrong_path = " << counts.wrong_path << '\n'
       << prefix << "stores = " << counts.stores << '\n'
       << prefix << "loads_forwarded = " << counts.forwarded << '\n'
       << prefix << "blocks = " << counts.branches << '\n'
@@ -63,7 +64,7 @@ void Program::begin(Tick at) {
 }
 
 void Program::roi_begin() {
-  for (Thread thread = 0; thread < cores_.size(); ++thread) cores_.catch_up(thread);
+  cores_.catch_up_all();
   frozen_.clear();
   cores_.forget_counts();
   if (trace_) trace_->restart();
@@ -97,7 +98,7 @@ void Program::report(std::ostream& out) {
     out << frozen_;
     return;
   }
-  for (Thread thread = 0; thread < cores_.size(); ++thread) cores_.catch_up(thread);
+  cores_.catch_up_all();
   // What is under way in the memory ends; the caches keep what they hold.
   cores_.bring_memory_to_rest();
   look_at_all();

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,12 @@ class SamePlace final : public PageMap {
   Frame frame_of(Address address) override {
     return {address.aligned_down(huge ? Tlb::huge_page : Tlb::small_page), huge};
   }
+  [[nodiscard]] std::optional<Frame> find(Address address) const override {
+    if (!tells) return std::nullopt;
+    return Frame{address.aligned_down(huge ? Tlb::huge_page : Tlb::small_page), huge};
+  }
   bool huge = true;
+  bool tells = false;  ///< where a page is, to those that do not touch it
 };
 
 /// A block, and what one execution of it accesses.

@@ -40,6 +40,7 @@ cpu.core.stores = 56
 cpu.core.forward = 2300
 cpu.core.branch_penalty = 7280
 cpu.core.branch_targets = 4096
+cpu.core.wrong_path = false
 cpu.core.quantum = 1000000
 cpu.reorder.reads = 8
 cpu.reorder.writes = 3

@@ -39,6 +39,11 @@ inline constexpr std::size_t instruction_kinds = 17;
          kind == InstructionKind::flush_ordered || kind == InstructionKind::prefetch;
 }
 
+/// Whether nothing behind it begins before it is over.
+[[nodiscard]] constexpr bool holds_back(InstructionKind kind) {
+  return kind >= InstructionKind::store_fence;
+}
+
 /// Registers that carry dependences between instructions.
 using Register = std::uint8_t;
 inline constexpr Register first_general = 0;   ///< 0 to 15: rax to r15, as encoded
@@ -100,6 +105,7 @@ class Instructions {
   void push_back(const Instruction& instruction) {
     all_.push_back(instruction);
     steps_.push_back(Digest::of(instruction));
+    holds_back_ |= cpu::holds_back(instruction.kind);
   }
 
   [[nodiscard]] std::size_t size() const { return all_.size(); }
@@ -107,10 +113,13 @@ class Instructions {
   [[nodiscard]] auto begin() const { return all_.begin(); }
   [[nodiscard]] auto end() const { return all_.end(); }
   [[nodiscard]] std::span<const Digest> steps() const { return steps_; }
+  /// Whether any of them does.
+  [[nodiscard]] bool holds_back() const { return holds_back_; }
 
  private:
   std::vector<Instruction> all_;
   std::vector<Digest> steps_;
+  bool holds_back_ = false;
 };
 
 /// Where a program can go on behind a block.

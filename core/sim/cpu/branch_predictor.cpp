@@ -44,9 +44,8 @@ bool BranchPredictor::learn(std::uint64_t pc) {
     const Place place = place_in(--next);
     if (place.entry->used && place.entry->tag == place.tag) believed = place.entry;
   }
-  const auto guess =
-      believed == nullptr ? static_cast<std::uint32_t>(last_.next) : believed->target;
-  const bool right = guess == target;
+  guess_ = believed == nullptr ? static_cast<std::uint32_t>(last_.next) : believed->target;
+  const bool right = guess_ == target;
   if (believed != nullptr) update(*believed, target);
   if (!right) remember(believed == nullptr ? 0 : next + 1, target);
   history_ = history_ << bits_each ^ pc * multiplier >> (64 - bits_each);

@@ -23,9 +23,15 @@ class BranchPredictor {
 
   /// The program goes on with `block`: whether that was expected.
   bool follow(const Block& block) {
+    condition_ = last_.end == BlockEnd::conditional;
     const bool right = arrive(block.pc);
     last_ = {.pc = block.pc, .next = block.next, .target = block.target, .end = block.end};
     return right;
+  }
+
+  /// Whether a block was expected by the last call of follow(), behind a condition.
+  [[nodiscard]] bool expected(const Block& block) const {
+    return condition_ && guess_ == static_cast<std::uint32_t>(block.pc);
   }
 
  private:
@@ -63,6 +69,8 @@ class BranchPredictor {
   std::array<std::uint64_t, calls> returns_{};  ///< a ring
   std::size_t depth_ = 0;
   Exit last_;
+  std::uint32_t guess_ = 0;  ///< the lower half of a block's address
+  bool condition_ = false;
 };
 
 }  // namespace nearfar::sim::cpu

@@ -60,6 +60,7 @@ inline constexpr std::size_t causes = 10;  ///< of a core's time
 struct CoreCounts {
   std::uint64_t instructions = 0;
   std::uint64_t loads = 0;         ///< lines that loads touched
+  std::uint64_t wrong_path = 0;    ///< lines besides, that L1 did not have, after wrong guesses
   std::uint64_t stores = 0;
   std::uint64_t forwarded = 0;     ///< loads that found their data in the store queue
   std::uint64_t branches = 0;
@@ -80,6 +81,7 @@ struct CoreCounts {
   CoreCounts& operator+=(const CoreCounts& other) {
     instructions += other.instructions;
     loads += other.loads;
+    wrong_path += other.wrong_path;
     stores += other.stores;
     forwarded += other.forwarded;
     branches += other.branches;
@@ -95,6 +97,12 @@ struct CoreCounts {
   }
 };
 
+/// A block that comes later, with its accesses.
+struct Upcoming {
+  const Block* block = nullptr;
+  std::span<const Access> accesses;
+};
+
 /// A core that executes blocks.
 class Core : public Socket::Client {
  public:
@@ -105,8 +113,14 @@ class Core : public Socket::Client {
   /// happen: then it has to be called again, with the same arguments, when the socket has
   /// stepped.
   virtual bool play(const Block& block, std::span<const Access> accesses) = 0;
+  /// Whether it waits, in play(), to see what comes behind the block that it was given.
+  [[nodiscard]] virtual bool looks_ahead() const { return false; }
+  /// That block and what comes behind it. It may be called again then.
+  virtual void look_ahead(std::span<const Upcoming>) {}
   /// Whether nothing is left in flight but what no instruction waits for.
   [[nodiscard]] virtual bool drained() const = 0;
+  /// Whether it loads nothing either after wrong guesses.
+  [[nodiscard]] virtual bool idle() const { return drained(); }
   /// No instruction to come will ask for anything before that.
   [[nodiscard]] virtual Tick clock() const = 0;
   /// When the last instruction retired, of those that did.

@@ -30,6 +30,7 @@ CoreConfig CoreConfig::from(const Settings& settings) {
   config.forward = settings.time("cpu.core.forward");
   config.branch_penalty = settings.time("cpu.core.branch_penalty");
   config.branch_targets = count("cpu.core.branch_targets");
+  config.wrong_path = settings.flag("cpu.core.wrong_path");
   config.quantum = settings.time("cpu.core.quantum");
   if (!std::has_single_bit(config.branch_targets)) {
     throw InputError("cpu.core.branch_targets: expected a power of two, found " +

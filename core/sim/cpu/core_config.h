@@ -20,7 +20,8 @@ struct CoreConfig {
   Tick forward{};               ///< a load that finds its data in the store queue
   Tick branch_penalty{};        ///< from a mispredicted branch's execution to what follows it
   std::uint32_t branch_targets = 1;  ///< of each of the predictor's tables; a power of two
-  Tick quantum{};               ///< how far a thread's input may run ahead of the others'
+  bool wrong_path = false;  ///< after a wrong guess, until it is known, what follows is loaded for
+  Tick quantum{};  ///< how far a thread's input may run ahead of the others'
   bool short_way = true;  ///< of most instructions; false: all go the general way, as tests want
 
   /// Reads the keys below `cpu.`; throws InputError when one is missing.

@@ -45,23 +45,62 @@ void Cores::begin(Running& running, Thread thread) {
 }
 
 void Cores::feed(Thread thread, const Block& block, std::span<const Access> accesses) {
-  Known& known = threads_[thread];
-  Running& running = running_[known.on];
+  Running& running = running_[threads_[thread].on];
   // Alone, and with nothing before it: no need to keep it.
   if (running_.size() == 1 && running.input.empty()) {
     while (true) {
       keep_up(running);
       if (play_block(running, block, accesses)) return;
+      if (running.core->looks_ahead()) break;
       step(Tick::never());
     }
   }
+  wait_here(running, thread, block, accesses);
+  if (running_.size() == 1 && running.core->looks_ahead()) play();
+}
+
+void Cores::wait_here(Running& running, Thread thread, const Block& block,
+                      std::span<const Access> accesses) {
   running.input.push_back({.thread = thread,
                            .block = &block,
                            .first_access = running.accesses.size(),
                            .accesses = accesses.size()});
   running.accesses.insert(running.accesses.end(), accesses.begin(), accesses.end());
-  ++known.inputs;
-  known.waiting += block.instructions.size();
+  ++threads_[thread].inputs;
+  threads_[thread].waiting += block.instructions.size();
+}
+
+/// Shows a core that looks ahead what has been fed, once that is as much as its reorder buffer
+/// holds or all for now; whether it has seen it. How much that is depends on what the thread does
+/// alone: it does not look beyond what holds back all that comes later, as a system call, before
+/// which a feeder may have to know the time.
+bool Cores::show_ahead(Running& running) {
+  const std::size_t enough = config_.rob;
+  upcoming_.clear();
+  if (gate_ != nullptr) {
+    running.core->look_ahead({});  // it would come to pages that have to be brought in first
+    return true;
+  }
+  std::size_t seen = 0;
+  std::size_t at = running.input_at;
+  const std::span<const Access> accesses(running.accesses);
+  bool all = !running.runs || running.catches_up;
+  for (; at != running.input.size() && seen < enough; ++at) {
+    const Input& input = running.input[at];
+    if (input.kind != Input::Kind::block) {
+      all = true;
+      break;
+    }
+    upcoming_.push_back({input.block, accesses.subspan(input.first_access, input.accesses)});
+    seen += input.block->instructions.size();
+    if (input.block->instructions.holds_back()) {
+      all = true;
+      break;
+    }
+  }
+  if (seen < enough && !all) return false;
+  running.core->look_ahead(upcoming_);
+  return true;
 }
 
 void Cores::flush(Thread thread, Address address, Bytes bytes, bool keep) {
@@ -124,7 +163,8 @@ void Cores::play() {
     if (anyone_blocked && step(next == nullptr ? Tick::never() : next->core->clock())) continue;
     if (next == nullptr || next->input_at == next->input.size()) return;
     keep_up(*next);
-    next->blocked = !play_one(*next);
+    if (next->core->looks_ahead() && !show_ahead(*next)) return;
+    next->blocked = !play_one(*next) && !next->core->looks_ahead();
   }
 }
 
@@ -232,7 +272,27 @@ void Cores::forget_played(Running& running) {
 }
 
 bool Cores::catch_up(Thread thread) {
-  const Running& running = running_of(thread);
+  Running& running = running_[threads_[thread].on];
+  running.catches_up = true;
+  const bool done = play_up_to(thread, running);
+  running.catches_up = false;
+  return done;
+}
+
+void Cores::bring_to_rest(Thread thread) {
+  catch_up(thread);
+  while (!running_of(thread).core->idle() && step(Tick::never())) {
+  }
+}
+
+void Cores::catch_up_all() {
+  for (Running& running : running_) running.catches_up = true;
+  for (Thread thread = 0; thread < threads_.size(); ++thread)
+    (void)play_up_to(thread, running_of(thread));
+  for (Running& running : running_) running.catches_up = false;
+}
+
+bool Cores::play_up_to(Thread thread, const Running& running) {
   while (!caught_up(thread)) {
     play();
     if (caught_up(thread)) return true;

@@ -73,6 +73,7 @@ class Cores {
   /// Whether more than a quantum's worth of the thread's blocks waits here, at its latest pace.
   [[nodiscard]] bool ahead(Thread thread) const {
     const std::uint64_t waiting = threads_[thread].waiting;
+    if (running_of(thread).core->looks_ahead() && waiting <= config_.rob) return false;
     return waiting > always_fed && waiting * running_of(thread).pace > config_.quantum.ps();
   }
   /// Whether everything that was fed has retired.
@@ -84,6 +85,10 @@ class Cores {
   }
   /// Plays until caught_up(): false if another thread's input is missing for that.
   bool catch_up(Thread thread);
+  /// The same, and until its core has nothing under way in the TLBs.
+  void bring_to_rest(Thread thread);
+  /// Catches up with all threads, of which none does anything more for now.
+  void catch_up_all();
 
   /// Plays memory up to where the running thread that is furthest behind has come, although no
   /// thread waits for it.
@@ -136,6 +141,7 @@ class Cores {
     bool runs = true;
     bool blocked = false;
     bool passed = false;  ///< the gate lets the next block go
+    bool catches_up = false;  ///< no more is fed until all has been played
   };
   /// A thread, and when it is over what it came to.
   struct Known {
@@ -165,11 +171,15 @@ class Cores {
   [[nodiscard]] Running* behind();
   bool play_one(Running& running);
   bool play_block(Running& running, const Block& block, std::span<const Access> accesses);
+  bool show_ahead(Running& running);
+  void wait_here(Running& running, Thread thread, const Block& block,
+                 std::span<const Access> accesses);
   bool pass_gate(Running& running, const Block& block, std::span<const Access> accesses);
   static bool play_flush(Running& running, Input& flush);
   static void follow_pace(Running& running, std::uint64_t instructions);
   void forget_played(Running& running);
   void keep_up(const Running& running);
+  bool play_up_to(Thread thread, const Running& running);
   bool step(Tick until);
 
   Socket& socket_;
@@ -180,6 +190,7 @@ class Cores {
   std::deque<std::size_t> free_;  ///< cores, in the order of their threads' ends
   std::function<void()> after_;
   BlockGate* gate_ = nullptr;
+  std::vector<Upcoming> upcoming_;
 };
 
 }  // namespace nearfar::sim::cpu

@@ -58,9 +58,11 @@ bool WindowCore::enter(const Block& block) {
     ++counts_.branches;
     wrong_guess_ = !predictor_.follow(block);
     if (wrong_guess_) ++counts_.mispredicted;
+    looks_ahead_ = wrong_guess_ && config_.wrong_path && !known(branch_);
   }
   if (wrong_guess_) {
-    if (!known(branch_)) return false;
+    if (looks_ahead_ || !known(branch_)) return false;
+    guess_known_ = branch_;
     put_off(branch_ + fine(config_.branch_penalty), Cause::branch);
   }
   guessed_ = false;

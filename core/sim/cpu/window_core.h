@@ -32,7 +32,10 @@ class WindowCore final : public Core {
   WindowCore(Socket& socket, const CoreConfig& config, PageMap& pages);
 
   bool play(const Block& block, std::span<const Access> accesses) override;
+  [[nodiscard]] bool looks_ahead() const override { return looks_ahead_; }
+  void look_ahead(std::span<const Upcoming> next) override;
   [[nodiscard]] bool drained() const override { return head_ == tail_ && stores_.empty(); }
+  [[nodiscard]] bool idle() const override { return drained() && wrong_loads_ == 0; }
   [[nodiscard]] Tick clock() const override { return Tick(dispatch_ >> fine_bits); }
   [[nodiscard]] Tick retired() const override { return coarse(retired_); }
   void skip_to(Tick time, Cause cause) override { put_off(fine(time), cause); }
@@ -74,6 +77,7 @@ class WindowCore final : public Core {
     enum class Kind : std::uint8_t { load, forward, result, address } kind = Kind::result;
     Cause cause = Cause::base;
     bool prefetch = false;
+    std::uint32_t guess = 0;  ///< not 0: of the path that this wrong guess led to
     Operation operation{};
     std::uint32_t inputs = 0;  ///< that are not known
     Index dependents = no_index;  ///< the first edge
@@ -102,6 +106,11 @@ class WindowCore final : public Core {
         latest = value;
       }
     }
+  };
+  /// Registers as they would be if the guess had been right.
+  struct Shadow {
+    std::array<Fine, 256> values;
+    std::array<bool, 256> lost{};  ///< other than the program's
   };
   // window_short.cpp: the way of most instructions, which take one slot and for which all is known.
   // Plays from the next instruction on, as many as go that way.
@@ -189,6 +198,16 @@ class WindowCore final : public Core {
   void put_marked_in_order(std::size_t first);
   void set_result(const Node& node, Index index, Fine value);
 
+  // window_wrong_path.cpp
+  void go_wrong(std::span<const Upcoming> path, Shadow shadow);
+  void go_wrong(const Instruction& instruction, const Digest& step,
+                std::span<const Access> accesses, Fine at, Shadow& shadow);
+  Fine load_wrong(const Instruction& instruction, std::span<const Access> accesses, Fine at,
+                  const Shadow& shadow);
+  [[nodiscard]] bool given_up(const Node& node, Fine at) const {
+    return node.guess != 0 && (node.guess != guess_ || at >= guess_known_);
+  }
+
   [[nodiscard]] Slot& slot(Position position) { return rob_[position & rob_mask_]; }
   /// When what was there retired; never less than what was before.
   [[nodiscard]] Fine& left(Position position) { return left_[position & rob_mask_]; }
@@ -215,6 +234,10 @@ class WindowCore final : public Core {
   bool guessed_ = false;
   bool entered_ = false;
   bool wrong_guess_ = false;
+  bool looks_ahead_ = false;
+  std::uint32_t guess_ = 0;  ///< the number of the last that something was loaded for
+  Fine guess_known_ = 0;  ///< to be wrong
+  std::uint32_t wrong_loads_ = 0;  ///< under way
   bool cut_ = false;
   bool fence_entered_ = false;
   Address leads_to_;  ///< what the load that issues loads, if it is marked

@@ -68,7 +68,11 @@ void WindowCore::ready(Index index) {
   const Node& node = nodes_[index];
   switch (node.kind) {
     case Node::Kind::load: {
-      const Fine at = ports_.take(node.time, Ports::load);
+      if (given_up(node, node.time)) {
+        resolve(index, node.time);
+        break;
+      }
+      const Fine at = node.guess != 0 ? node.time : ports_.take(node.time, Ports::load);
       if (socket_.caches().quick(core_, node.place, Hierarchy::Kind::load)) {
         socket_.marked_hit(core_, node.place);
         resolve(index, at + l1_latency_);
@@ -81,7 +85,8 @@ void WindowCore::ready(Index index) {
       resolve(index, node.time + forward_);
       break;
     case Node::Kind::result:
-      resolve(index, execute(node.operation, node.time));
+      resolve(index, node.guess != 0 ? node.time + node.operation.latency
+                                     : execute(node.operation, node.time));
       break;
     case Node::Kind::address: {
       const StoreBuffer::Number store = node.first_store;
@@ -96,6 +101,7 @@ void WindowCore::ready(Index index) {
 /// Asks the caches for a load's line, now.
 void WindowCore::ask(Index index) {
   const Node& node = nodes_[index];
+  if (given_up(node, fine(socket_.now()))) return resolve(index, fine(socket_.now()));
   const Hierarchy::Answer answer = socket_.access(core_, node.place, Hierarchy::Kind::load, index);
   Node& asked = nodes_[index];
   if (asked.asked == Tick{}) asked.asked = socket_.now();
@@ -108,15 +114,17 @@ void WindowCore::ask(Index index) {
       }
       break;
     case Hierarchy::Answer::State::hit: {
+      if (asked.guess != 0 && answer.level != Hierarchy::Level::l1) ++counts_.wrong_path;
       constexpr Cause cause_of[] = {Cause::l1, Cause::l2, Cause::l3, Cause::memory};
       asked.cause = cause_of[static_cast<std::size_t>(answer.source())];
       asked.walk += fine(answer.latency - answer.behind - socket_.caches().latency(answer.level));
       const Tick there = socket_.now() + answer.latency;
-      counts_.load_latency.add((there - asked.asked).ps());
+      if (asked.guess == 0) counts_.load_latency.add((there - asked.asked).ps());
       resolve(index, fine(there));
       break;
     }
     case Hierarchy::Answer::State::waits:
+      if (asked.guess != 0) ++counts_.wrong_path;
       asked.cause = Cause::memory;
       asked.walk += fine(answer.latency);
       break;
@@ -128,6 +136,7 @@ void WindowCore::ask(Index index) {
 void WindowCore::resolve(Index index, Fine value) {
   const Node node = nodes_[index];
   nodes_.give_back(index);
+  if (node.guess != 0 && node.kind == Node::Kind::load) --wrong_loads_;
   set_result(node, index, value);
   const std::size_t first = to_do_.size();
   Index next = node.dependents;
@@ -187,7 +196,8 @@ void WindowCore::arrived(Waiter waiter, Tick now) {
     stores_.arrived(waiter, now);
     return;
   }
-  counts_.load_latency.add((now - nodes_[waiter].asked).ps());
+  const Node& node = nodes_[waiter];
+  if (node.guess == 0) counts_.load_latency.add((now - node.asked).ps());
   resolve(waiter, fine(now));
 }
 

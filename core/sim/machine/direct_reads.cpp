@@ -6,7 +6,7 @@
 namespace nearfar::sim {
 namespace {
 
-constexpr std::uint64_t poll_interval = 1u << 16;
+constexpr std::uint64_t lines_a_poll = 1u << 16;
 
 }  // namespace
 
@@ -36,7 +36,7 @@ cpu::Agent::Measured DirectReads::run(cpu::Program& program, const cpu::Agent::L
     if (taken.is_never()) throw std::logic_error("the memory has forgotten a request");
     now_ = taken;
     if (!sink_.empty()) collect();
-    if (lines % poll_interval == 0 && poll) poll();
+    if (lines % lines_a_poll == 0 && poll) poll();
   }
   while (done_ != lines) this->step();
   measured_.lines = lines - limits.warm_lines;

@@ -16,7 +16,7 @@ namespace {
 
 using Kind = Sequence::Kind;
 
-constexpr std::size_t poll_interval = 1u << 16;
+constexpr std::size_t accesses_a_poll = 1u << 16;
 /// Half of what a Tick holds, so that what the accesses take cannot overflow it.
 constexpr std::uint64_t longest_delay = std::uint64_t{1} << 63;
 
@@ -84,7 +84,7 @@ class Player {
 
   void play() {
     for (std::size_t i = 0; i < sequence_.steps.size(); ++i) {
-      if (poll_ && (i + 1) % poll_interval == 0) poll_();
+      if (poll_ && (i + 1) % accesses_a_poll == 0) poll_();
       const std::uint64_t step = sequence_.steps[i];
       const Kind kind = Sequence::kind_of(step);
       if (kind == Kind::load || kind == Kind::nt_store) {

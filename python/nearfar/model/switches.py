@@ -23,7 +23,7 @@ class Switch:
 _SWITCHES = (
     (r"cpu\.prefetch\.(?:streams|degree|distance)", Switch("cpu.prefetch.stream", False, "true")),
     (
-        r"cpu\.core\.(?:width|rob|loads|forward|branch_penalty|branch_targets)",
+        r"cpu\.core\.(?:width|rob|loads|forward|branch_penalty|branch_targets|wrong_path)",
         Switch("cpu.core.kind", "simple", "window"),
     ),
     (

@@ -39,6 +39,7 @@ KEYS = (
     count("cpu.core.stores", 56, 4, 4096, "Store queue of a core that runs programs"),
     time("cpu.core.forward", "2.3 ns", "0 ps", "1 us", "Window core: a load that finds its data in the store queue, data to use"),
     time("cpu.core.branch_penalty", "7.3 ns", "0 ps", "1 us", "Window core: from a mispredicted branch's execution until what follows it issues"),
+    flag("cpu.core.wrong_path", False, "Window core: until a wrong guess is known, the core goes on where it guessed; of that, loads that the program comes to soon, too, are made"),
     count("cpu.core.branch_targets", 4096, 1, 1048576, "Window core: entries of each of the branch predictor's four tables", power_of_two=True),
     time("cpu.core.quantum", "1 us", "10 ns", "1 ms", "How far a thread of a program may be ahead of the others in simulated time"),
     count("cpu.reorder.reads", 8, 0, 1024, "Reads that a full queue of the controller refused enter from any core, and of each core from so many oldest; 0: in order of arrival"),
