@@ -15,6 +15,7 @@ from nearfar.measuring.run import Progress
 from nearfar.results import replacing
 from nearfar.simulate.traces.file import shown, trace_pieces
 from nearfar.simulate.traces.formats import readable, writable
+from nearfar.simulate.traces.packing import packer
 from nearfar.simulate.traces.unpack import exact_end
 
 # Endings of names that are not a format's own name.
@@ -225,10 +226,8 @@ class _Frames:
     """Zstandard frames of a bounded size."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        import zstandard
-
         self._stream = stream
-        self._packer = zstandard.ZstdCompressor(write_checksum=True)
+        self._packer = packer()
         self._waiting = bytearray()
 
     def write(self, data: bytes) -> None:

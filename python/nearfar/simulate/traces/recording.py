@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.errors import InputError, NearfarError, check_one_of
+from nearfar.simulate.traces.packing import packer
 
 _ABOUT = struct.Struct("=QQQ")  # process, its program, records so far
 _STORED = b"k"
@@ -136,12 +137,10 @@ class _TraceFile:
     """A trace that grows by whole frames, as the file `part` until it is whole."""
 
     def __init__(self, part: Path) -> None:
-        import zstandard
-
         self.path = part
         self.records = 0
         self._part = part
-        self._packer = zstandard.ZstdCompressor(write_checksum=True)
+        self._packer = packer()
         self._ends = [(0, 0)]  # of every frame: where in the file, and how many records so far
         self._stream = -1
 
