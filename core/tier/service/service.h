@@ -183,7 +183,7 @@ class Service {
   void count_crowd();
 
   static constexpr std::size_t most_waiting = 8192;
-  static constexpr std::size_t most_held = 4096;
+  static constexpr std::size_t most_held = 65536;
 
   Pager& pager_;
   PagerLock lock_;
