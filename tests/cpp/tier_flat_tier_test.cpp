@@ -99,6 +99,8 @@ TEST_F(FlatDecisionTest, AnotherPageMakesRoomWhereTheColdestIsSharedWithAChild) 
 }
 
 TEST_F(FlatDecisionTest, APageThatRefusedIsNamedAgainWhenItIsWrittenTo) {
+  rig_.flat()->set_forking(true);
+  rig_.flat()->set_forking(false);
   info(0).shared = true;
   pass(2);
   ASSERT_FALSE(is_named(0));
@@ -115,6 +117,13 @@ TEST_F(FlatDecisionTest, APageThatRefusedIsNamedAgainAfterAWhile) {
   info(0).refuses_move = 0;
   pass(32);
   EXPECT_TRUE(is_named(0));
+}
+
+TEST_F(FlatDecisionTest, APageThatRefusesAgainAndAgainIsNamedHalfAsOftenEachTime) {
+  for (PageNumber page = 0; page < 4; ++page) info(page).refuses_move = -EBUSY;
+  pass(32 + 64 + 128 + 3);
+  EXPECT_GE(rig_.count(Count::refused), 12U);
+  EXPECT_LE(rig_.count(Count::refused), 20U);
 }
 
 TEST_F(FlatDecisionTest, PagesThatAllRefuseLeaveNearMemoryAsItIs) {

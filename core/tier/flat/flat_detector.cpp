@@ -158,7 +158,7 @@ void FlatDetector::scan(Pages pages) {
   for (PageNumber group = pages.first; group < pages.last; group += group_pages) {
     const auto of_group = std::span(used).subspan(group - pages.first).first<PageTable::group>();
     tell_group(group, of_group);
-    if (is_of_writes() && state_.flat->has_forked())
+    if (state_.flat->has_forked())
       check_group(group, [&](PageNumber page) { return of_group[page - group]; });
     if (!is_of_writes()) rearm_group(group);
   }
@@ -174,7 +174,8 @@ void FlatDetector::tell_group(PageNumber group, std::span<const bool, PageTable:
   for (PageNumber i = 0; i < group_pages; ++i) {
     if (table[group + i].state != State::near || !flat.is_there(dense + i)) continue;
     if (flat.take_left_out(dense + i)) continue;
-    if (is_of_writes() && used[i]) flat.readmit(dense + i);
+    // Of its own since then, if it was shared.
+    if (is_of_writes() && used[i] && flat.has_forked()) flat.readmit(dense + i);
     if (!flat.is_named(dense + i)) continue;
     scans[count++] = {.page = dense + i, .accessed = used[i], .written = is_of_writes() && used[i]};
   }

@@ -58,9 +58,9 @@ void FlatPages::end_expectation() {
 }
 
 void FlatPages::count_far(std::int32_t change) {
-  member_->flat_far.fetch_add(static_cast<std::uint32_t>(change), std::memory_order_relaxed);
   const auto total = static_cast<std::uint64_t>(static_cast<std::int64_t>(change));
   control_.raise(Count::slots_peak, flat_.far_pages.fetch_add(total) + total);
+  member_->flat_far.fetch_add(static_cast<std::uint32_t>(change), std::memory_order_relaxed);
 }
 
 void FlatPages::fault(Index page) {
@@ -137,8 +137,8 @@ void FlatPages::exchange(Index promoted, Index demoted) {
 void FlatPages::correct(Index page, Tier found) {
   if (found == tier(page)) return;
   if (found == Tier::near) {
-    member_->flat_near.fetch_add(1);
     flat_.near_pages.fetch_add(1);
+    member_->flat_near.fetch_add(1);
   }
   put(page, found);
 }
@@ -155,6 +155,7 @@ void FlatPages::put(Index page, Tier tier) {
 void FlatPages::withdraw(Index page) {
   if (!is_named(page)) return;
   records_[page].withdrawn = true;
+  ++withdrawn_;
   withdrawn_near_ += tier(page) == Tier::near ? 1 : 0;
   placement_.released(page);
 }
@@ -162,6 +163,7 @@ void FlatPages::withdraw(Index page) {
 void FlatPages::readmit(Index page) {
   if (!records_[page].withdrawn) return;
   records_[page].withdrawn = false;
+  --withdrawn_;
   withdrawn_near_ -= tier(page) == Tier::near ? 1 : 0;
   placement_.placed(page, tier(page));
 }
@@ -178,7 +180,7 @@ void FlatPages::become_child(Member& member) {
   }
   member_ = &member;
   expected_near_ = 0;
-  withdrawn_near_ = 0;
+  withdrawn_ = withdrawn_near_ = 0;
   forking_ = has_forked_ = false;
   end_ = 0;
 }

@@ -71,6 +71,7 @@ class FlatPages final : public policy::Replacement {
   void readmit_all();
   /// Near pages that no decision can name.
   [[nodiscard]] std::uint64_t withdrawn_near() const { return withdrawn_near_; }
+  [[nodiscard]] std::uint64_t withdrawn() const { return withdrawn_; }
 
   /// What the detector keeps of a page between two scans.
   void leave_out(Index page) { records_[page].left_out = true; }
@@ -160,6 +161,7 @@ class FlatPages final : public policy::Replacement {
   Record* records_ = nullptr;
   std::size_t most_pages_ = 0;
   std::uint64_t expected_near_ = 0;  // taken for pages that are about to come
+  std::uint64_t withdrawn_ = 0;
   std::uint64_t withdrawn_near_ = 0;
   const os::Memory* memory_ = nullptr;
   std::uint64_t probed_since_ns_ = 0;

@@ -9,8 +9,10 @@ namespace {
 /// first of a run, of which 64 take 0.06 ms.
 constexpr std::size_t pairs_a_step = 16;
 
-/// Pages that would not move are not named for so many decisions, at most.
-constexpr std::uint64_t decisions_without = 32;
+/// Pages that would not move are not named for so many decisions, and for twice as many each time
+/// that most of them would not again.
+constexpr std::uint64_t least_patience = 32;
+constexpr std::uint64_t most_patience = 1024;
 
 /// What an exchange and a far read cost, as measured (docs/tiering-flat.md): a policy weighs them.
 constexpr Tick exchange_cost{9'000'000};
@@ -148,7 +150,6 @@ void FlatTier::decide() {
   trims_ = true;
   (void)state_.budget.reap();  // near pages of processes that have ended are free
   (void)mover_.bring_all_back();  // what could not come back at its time
-  if (++decisions_ % decisions_without == 0) flat.readmit_all();
   const std::uint64_t limit = flat.limit();
   const std::uint64_t near = flat.near_pages();
   const std::uint64_t room = near < limit ? limit - near : 0;
@@ -157,8 +158,19 @@ void FlatTier::decide() {
   flat.placement().resize(static_cast<policy::PageIndex>(own));
   state_.control.add(Count::decisions);
   decided_ = flat.placement().decide(exchanges_);
+  offer_again();  // scans come before the next decision
   made_ = 0;
   phase_ = Phase::exchanging;
+}
+
+void FlatTier::offer_again() {
+  if (++waited_ < patience_) return;
+  waited_ = 0;
+  FlatPages& flat = *state_.flat;
+  const bool in_vain = offered_ != 0 && flat.withdrawn() >= offered_ / 2;
+  patience_ = in_vain ? std::min(2 * patience_, most_patience) : least_patience;
+  offered_ = flat.withdrawn();
+  flat.readmit_all();
 }
 
 void FlatTier::exchange_some() {

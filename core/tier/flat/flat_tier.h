@@ -46,6 +46,7 @@ class FlatTier {
   void begin_scan();
   void begin_round();
   void decide();
+  void offer_again();
   void exchange_some();
   void count_groups() const;
   [[nodiscard]] bool trim();
@@ -67,7 +68,9 @@ class FlatTier {
   std::span<policy::Exchange> exchanges_;
   std::size_t decided_ = 0;
   std::size_t made_ = 0;
-  std::uint64_t decisions_ = 0;
+  std::uint64_t patience_ = 32;  // decisions until pages that would not move are named again
+  std::uint64_t waited_ = 0;
+  std::uint64_t offered_ = 0;  // pages, the last time
   policy::PageIndex next_trimmed_ = 0;
   policy::PageIndex passed_over_ = 0;  // pages looked at since the last that was moved
   std::uint64_t limit_ = 0;  // that pages were last moved for

@@ -28,6 +28,8 @@ class HeldChanges {
  private:
   os::Message* changes_ = nullptr;
   std::size_t most_ = 0;
+  os::Place lowest_ = ~os::Place{0};  ///< that a change concerns
+  os::Place highest_ = 0;
   std::atomic<std::size_t> count_{0};
   std::atomic<bool> has_unmaps_{false};
 };

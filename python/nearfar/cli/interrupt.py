@@ -56,6 +56,8 @@ class Interruptible:
             signal.signal(signal.SIGINT, leave)
 
     def _end(self, number: int, *_: object) -> None:
+        if self.told:  # a terminal that closes may tell twice, while work cleans up
+            return
         self.told = number
         raise KeyboardInterrupt
 

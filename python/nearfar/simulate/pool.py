@@ -24,6 +24,7 @@ from nearfar.model import Model, load
 from nearfar.simulate.validation import quantities
 from nearfar.simulate.validation.series import Job
 from nearfar.simulate.walk import Played
+from nearfar.workers import take_signals
 
 
 class Task(NamedTuple):
@@ -135,9 +136,7 @@ _fork = multiprocessing.get_context("fork")
 
 
 def _work(model: Model, connection: Connection, others: Sequence[Connection]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    take_signals()
     for other in others:
         other.close()
     with contextlib.suppress(EOFError, OSError):  # the process that gives tasks is gone

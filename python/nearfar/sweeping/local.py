@@ -16,6 +16,7 @@ from nearfar.errors import InputError, NearfarError
 from nearfar.model import Model
 from nearfar.sweeping.executor import MOST_DEATHS
 from nearfar.sweeping.points import Outcome, Task, WrongVersionError, perform
+from nearfar.workers import take_signals
 
 _QUEUED = 2  # tasks a worker: the next one is there when one ends
 _END_WITH_PARENT = 1  # PR_SET_PDEATHSIG
@@ -131,9 +132,7 @@ def _ending(status: int) -> str:
 
 def _serve(pipe: Connection, others: list[Connection], parent: int) -> None:
     """A worker's life: tasks in, outcomes out, until the pipe or the sweep ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    take_signals()
     for other in others:
         other.close()
     # A sweep that is killed takes its workers with it, in the middle of a long point too.

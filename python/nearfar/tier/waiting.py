@@ -67,8 +67,9 @@ def start(
             signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
         if of_children is signal.SIG_IGN:
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # Python's, until exec
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # Python's, until exec
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
         prepare()
 
     process = subprocess.Popen(
