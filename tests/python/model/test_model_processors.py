@@ -25,6 +25,7 @@ FAMILIES = (
 # Of each key a processor says something; these say how it is used or what it lacks.
 CHOICES = (
     "cpu.core.kind",
+    "cpu.core.wrong_path",
     "cpu.caches",
     "cpu.clwb_keeps",
     "cpu.page",
