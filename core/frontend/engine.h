@@ -49,7 +49,7 @@ class Engine {
       return {.instructions = a.instructions - b.instructions, .busy = a.busy - b.busy};
     }
   };
-  [[nodiscard]] virtual Spent spent(Thread) const { return {}; }
+  [[nodiscard]] virtual Spent spent(Thread) { return {}; }
 
   /// What the thread's clock shows.
   [[nodiscard]] virtual Tick now(Thread thread) = 0;
@@ -64,7 +64,7 @@ class Engine {
   enum class Executes : std::uint8_t { machine, both, checker };
   virtual void executes(Executes) {}
   /// As spent(), of the machine that checks.
-  [[nodiscard]] virtual Spent checked(Thread) const { return {}; }
+  [[nodiscard]] virtual Spent checked(Thread) { return {}; }
   /// Instructions were skipped, and the program has touched pages with them.
   virtual void catch_up(const TouchedPages&) {}
 

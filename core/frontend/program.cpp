@@ -228,6 +228,7 @@ void Program::look_at_all() {
 }
 
 void Program::catch_up(const TouchedPages& touched) {
+  for (Thread thread = 0; thread < cores_.size(); ++thread) cores_.play_fed(thread);
   space_.each_used_mapping([&](std::uint64_t begin, std::uint64_t end) {
     touched(begin, end, [&](std::uint64_t page) {
       if (seen_.add(page)) into_caches(page);

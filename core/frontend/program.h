@@ -114,6 +114,8 @@ class Program {
 
   /// More than a quantum's worth of the thread's instructions waits for other threads.
   [[nodiscard]] bool ahead(Thread thread) const { return cores_.ahead(thread); }
+  /// Nothing follows for a while what the thread has executed.
+  void play_fed(Thread thread) { cores_.play_fed(thread); }
   /// About where the thread is: cheap, and changes nothing.
   [[nodiscard]] Tick clock(Thread thread) const { return cores_.clock(thread); }
   /// What the thread's core has counted, of what it has played.

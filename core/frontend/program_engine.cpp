@@ -22,9 +22,11 @@ class ProgramEngine final : public Engine {
     program_.run(thread, block, accesses);
   }
   void skip(Thread thread, std::uint64_t instructions) override {
+    program_.play_fed(thread);
     program_.wait(thread, program_.clock(thread) + period_ * instructions);
   }
-  [[nodiscard]] Spent spent(Thread thread) const override {
+  [[nodiscard]] Spent spent(Thread thread) override {
+    program_.play_fed(thread);
     const sim::cpu::CoreCounts& counts = program_.counts(thread);
     return {.instructions = counts.instructions, .busy = counts.busy()};
   }

@@ -33,9 +33,9 @@ class SampledEngine final : public Engine {
     }
     ahead_ += Tick(static_cast<std::uint64_t>(static_cast<double>(instructions) * pace_));
   }
-  [[nodiscard]] Spent spent(Thread thread) const override { return inner_->spent(thread); }
+  [[nodiscard]] Spent spent(Thread thread) override { return inner_->spent(thread); }
   void executes(Executes which) override { executes_ = which; }
-  [[nodiscard]] Spent checked(Thread thread) const override { return checker_->spent(thread); }
+  [[nodiscard]] Spent checked(Thread thread) override { return checker_->spent(thread); }
   void catch_up(const TouchedPages& touched) override {
     each([&](Engine& one) { one.catch_up(touched); });
   }

@@ -279,6 +279,14 @@ bool Cores::catch_up(Thread thread) {
   return done;
 }
 
+void Cores::play_fed(Thread thread) {
+  Running& running = running_[threads_[thread].on];
+  if (!running.core->looks_ahead()) return;
+  running.catches_up = true;
+  play();
+  running.catches_up = false;
+}
+
 void Cores::bring_to_rest(Thread thread) {
   catch_up(thread);
   while (!running_of(thread).core->idle() && step(Tick::never())) {

@@ -85,7 +85,9 @@ class Cores {
   }
   /// Plays until caught_up(): false if another thread's input is missing for that.
   bool catch_up(Thread thread);
-  /// The same, and until its core has nothing under way in the TLBs.
+  /// Plays what was fed, as far as it waits only to see more: nothing is fed for a while.
+  void play_fed(Thread thread);
+  /// As catch_up(), and until its core has nothing under way in the TLBs.
   void bring_to_rest(Thread thread);
   /// Catches up with all threads, of which none does anything more for now.
   void catch_up_all();
