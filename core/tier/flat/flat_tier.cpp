@@ -9,11 +9,6 @@ namespace {
 /// first of a run, of which 64 take 0.06 ms.
 constexpr std::size_t pairs_a_step = 16;
 
-/// Pages that would not move are not named for so many decisions, and for twice as many each time
-/// that most of them would not again.
-constexpr std::uint64_t least_patience = 32;
-constexpr std::uint64_t most_patience = 1024;
-
 /// What an exchange and a far read cost, as measured (docs/tiering-flat.md): a policy weighs them.
 constexpr Tick exchange_cost{9'000'000};
 constexpr Tick far_read_cost{279'000};

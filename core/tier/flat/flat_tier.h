@@ -40,6 +40,11 @@ class FlatTier {
     probing,
   };
 
+  /// Pages that would not move are not named for so many decisions, and for twice as many each time
+  /// that most of them would not again.
+  static constexpr std::uint64_t least_patience = 32;
+  static constexpr std::uint64_t most_patience = 1024;
+
   [[nodiscard]] bool wait();
   void work_on_use();
   void end_scan();
@@ -61,14 +66,15 @@ class FlatTier {
   Phase phase_ = Phase::waiting;
   std::uint64_t due_ns_ = 0;
   FlatDetector::Plan plan_;
-  std::size_t round_ = 0;     // of the scan
-  unsigned scans_ = 0;        // since the last decision
-  unsigned quiet_ = 0;        // scans in a row that found nothing, up to some
-  bool scans_now_ = false;    // the policy wants this scan
+  std::size_t round_ = 0;  // of the scan
+  unsigned scans_ = 0;  // since the last decision
+  unsigned quiet_ = 0;  // scans in a row that found nothing, up to some
+  bool scans_now_ = false;  // the policy wants this scan
   std::span<policy::Exchange> exchanges_;
   std::size_t decided_ = 0;
   std::size_t made_ = 0;
-  std::uint64_t patience_ = 32;  // decisions until pages that would not move are named again
+  std::uint64_t patience_ =
+      least_patience;  // decisions until pages that would not move are named again
   std::uint64_t waited_ = 0;
   std::uint64_t offered_ = 0;  // pages, the last time
   policy::PageIndex next_trimmed_ = 0;
