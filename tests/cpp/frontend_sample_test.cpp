@@ -169,7 +169,7 @@ class Paced final : public Engine {
   void skip(Thread, std::uint64_t) override { FAIL() << "it was to be told of nothing"; }
   void leave(Thread) override {}
   void come_back(Thread, Tick at) override { clock_ = max(clock_, at); }
-  [[nodiscard]] Spent spent(Thread) const override { return spent_; }
+  [[nodiscard]] Spent spent(Thread) override { return spent_; }
   [[nodiscard]] Tick now(Thread) override { return clock_; }
   [[nodiscard]] Tick clock(Thread) const override { return clock_; }
   [[nodiscard]] bool ahead(Thread, Tick) const override { return false; }
