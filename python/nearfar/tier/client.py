@@ -165,15 +165,18 @@ def _opened(process: int) -> Iterator[Tree]:
 @contextlib.contextmanager
 def _memory(process: int) -> Iterator[int]:
     """What the processes of a tree share, which `process` has open. Raises OSError."""
+    memory = _open_memory(process)
+    try:
+        yield memory
+    finally:
+        os.close(memory)
+
+
+def _open_memory(process: int) -> int:
     for name in Path(f"/proc/{process}/fd").iterdir():
-        if not str(name.readlink()).startswith(f"/memfd:{control.NAME}"):
-            continue
-        memory = os.open(name, os.O_RDWR | os.O_CLOEXEC)
-        try:
-            yield memory
-        finally:
-            os.close(memory)
-        return
+        with contextlib.suppress(OSError):  # the process has closed it meanwhile
+            if str(name.readlink()).startswith(f"/memfd:{control.NAME}"):
+                return os.open(name, os.O_RDWR | os.O_CLOEXEC)
     raise ProcessLookupError(process)
 
 
