@@ -16,6 +16,7 @@ GET_QEMU = "apt-get install qemu-system-x86"
 _QEMUS = re.compile(r"qemu-system-\w+|qemu-kvm|kvm")
 _DEFAULT_BYTES = 128 << 20  # QEMU's own
 _GRAIN = 8192  # that QEMU rounds a machine's memory up to
+_TOO_MUCH = 1 << 63  # bytes, for one block
 _UNITS = {"B": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50, "E": 60}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([bkmgtpe]?)", re.IGNORECASE)
 _ON = ("on", "yes", "true", True)
@@ -212,7 +213,7 @@ def _machine_bytes(value: str) -> int:
 
 def _bytes(found: str, text: str, unit: str) -> int:
     match = _SIZE.fullmatch(text)
-    size = 0 if match is None else int(float(match[1]) * 2 ** _UNITS[match[2].upper() or unit])
-    if size <= 0:
+    size = 0.0 if match is None else float(match[1]) * 2 ** _UNITS[match[2].upper() or unit]
+    if not 1 <= size < _TOO_MUCH:
         raise InputError(f"{found}: expected a size such as 1G")
-    return size
+    return int(size)

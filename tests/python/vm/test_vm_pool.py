@@ -211,6 +211,12 @@ def test_memory_of_an_idle_guest_goes_to_a_busy_one_and_comes_back_when_that_is_
         assert [a.end()[0], b.end()[0]] == [0, 0]
 
 
+def test_a_pool_is_no_share_as_there_is_no_one_memory_that_it_would_be_of(
+    refused: Callable[..., str],
+) -> None:
+    assert "found unit '%', expected a size in" in refused("vm", "pool", "--near", "25%")
+
+
 @needs_machines
 def test_a_pool_that_cannot_be_is_refused_in_one_line(
     tmp_path: Path, refused: Callable[..., str]

@@ -73,6 +73,7 @@ def test_the_name_and_the_memory_of_a_machine_are_read_as_qemu_reads_them(
         (("-daemonize",), "found a QEMU that leaves its launcher"),
         (("-object", "sev-guest,id=s"), "a confidential guest's memory is pinned"),
         (("-m", "lots"), "-m lots: expected a size such as 1G"),
+        pytest.param(("-m", "9" * 400), "expected a size such as 1G", id="400 digits"),
         (("-object", "memory-backend-ram,id=m"), "expected a size such as 1G"),
     ],
 )

@@ -13,7 +13,7 @@ import time
 
 from nearfar.cli.parser import Parser
 from nearfar.cli.streams import emit
-from nearfar.cli.tier.near import add_near, near_size
+from nearfar.cli.tier.near import near_size
 from nearfar.errors import InputError
 from nearfar.tier.control import PAGE
 from nearfar.tier.outcome import mib
@@ -27,7 +27,13 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "names", metavar="NAME", nargs="*", help="machines that share it; default: all of this user"
     )
-    add_near(parser, "near memory of all of them together, at most")
+    parser.add_argument(
+        "--near",
+        metavar="SIZE",
+        type=near_size,
+        required=True,
+        help="near memory of all of them together, at most; at least 1MiB",
+    )
     parser.add_argument(
         "--weight",
         metavar="NAME=N",
