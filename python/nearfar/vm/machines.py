@@ -107,8 +107,8 @@ def _machines(tree: Running) -> Iterator[RunningMachine]:
             folder = Path(f"/proc/{part['process']}")
             words = [os.fsdecode(w) for w in (folder / "cmdline").read_bytes().split(b"\0")[:-1]]
             blocks = outside or tuple(int(size) for size in variables[GUEST].split(","))
-            if not is_qemu(words[0]):
-                continue  # what QEMU has started
+            if not words or not is_qemu(words[0]):
+                continue  # it is about to end, or QEMU has started it
             name = machine_name(words) or str(part["process"])
             path = variables.get(VARIABLE, "")
             yield RunningMachine(name, part["process"], blocks, tree, path)

@@ -17,6 +17,7 @@ from guests import MIB, expected_sum, holder, machine, needs_machines, started, 
 from nearfar.errors import NearfarError
 from nearfar.tier.client import Running
 from nearfar.tier.control import PAGE
+from nearfar.vm import machines
 from nearfar.vm.division import PERIOD_S, Part, fitted, moved
 from nearfar.vm.machines import RunningMachine, running_machines
 from nearfar.vm.pool import Pool, Wishes
@@ -215,6 +216,14 @@ def test_a_pool_is_no_share_as_there_is_no_one_memory_that_it_would_be_of(
     refused: Callable[..., str],
 ) -> None:
     assert "found unit '%', expected a size in" in refused("vm", "pool", "--near", "25%")
+
+
+def test_a_qemu_whose_words_are_gone_as_it_ends_is_no_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Path, "read_bytes", lambda _: b"")  # as of one without memory
+    stats = {"guest_blocks": [64 * MIB], "processes": [{"process": 1}]}
+    assert list(machines._machines(Running(stats, None))) == []
 
 
 @needs_machines
