@@ -27,10 +27,15 @@ using Loop = void (*)(Work& work, std::uint64_t rounds);
 /// Instructions of the plain loops between two branches: enough that the branch costs nothing.
 constexpr std::uint64_t unrolled = 64;
 
+/// What is added lies in a register. Intel's cores from Golden Cove on add small constants while
+/// they rename registers, several in a cycle even where each waits for the one before (uops.info,
+/// ADD (R64, I8) on Alder Lake P), so that such additions would not be executed.
+constexpr std::uint64_t added = 1;
+
 void add_chain(Work& /*work*/, std::uint64_t rounds) {
   std::uint64_t value = 0;
   for (std::uint64_t i = 0; i < rounds; i += unrolled) {
-    asm volatile(".rept 64\n\t add $1, %0\n\t .endr" : "+r"(value));
+    asm volatile(".rept 64\n\t add %1, %0\n\t .endr" : "+r"(value) : "r"(added));
   }
 }
 
@@ -45,10 +50,11 @@ void adds(Work& /*work*/, std::uint64_t rounds) {
   std::array<std::uint64_t, 8> v{};
   for (std::uint64_t i = 0; i < rounds; i += unrolled) {
     asm volatile(
-        ".rept 8\n\t add $1, %0\n\t add $1, %1\n\t add $1, %2\n\t add $1, %3\n\t"
-        "add $1, %4\n\t add $1, %5\n\t add $1, %6\n\t add $1, %7\n\t .endr"
+        ".rept 8\n\t add %8, %0\n\t add %8, %1\n\t add %8, %2\n\t add %8, %3\n\t"
+        "add %8, %4\n\t add %8, %5\n\t add %8, %6\n\t add %8, %7\n\t .endr"
         : "+r"(v[0]), "+r"(v[1]), "+r"(v[2]), "+r"(v[3]), "+r"(v[4]), "+r"(v[5]), "+r"(v[6]),
-          "+r"(v[7]));
+          "+r"(v[7])
+        : "r"(added));
   }
 }
 

@@ -1,10 +1,10 @@
 """A processor's core from the times of its loops: clock, rates, windows, misses in flight.
 
-Method: dependent additions are a cycle each; independent instructions show how many of a kind go
-on in one. Two loads that miss, with instructions between them, take one miss's time as long as
-both fit the reorder buffer, and two beyond it (Wong, "Measuring Reorder Buffer Capacity", 2013);
-with stores between them the store queue is what fills. Loads along more and more chains of their
-own show how many misses are in flight.
+Method: dependent additions are a cycle each, of a core that executes them; independent
+instructions show how many of a kind go on in one. Two loads that miss, with instructions between
+them, take one miss's time as long as both fit the reorder buffer, and two beyond it (Wong,
+"Measuring Reorder Buffer Capacity", 2013); with stores between them the store queue is what fills.
+Loads along more and more chains of their own show how many misses are in flight.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ _STEP = 1.5
 _WIDEST_EDGE = 64  # instructions between the last count that overlaps and the first that does not
 _LATE = 8  # entries that may still be taken by what came before
 _SATURATED = 1.1  # twice as many chains, and no more than that gained
+# Additions that a multiplication takes: 6 at most from Nehalem and Bulldozer on (A. Fog,
+# "Instruction tables", IMUL r64,r64). With more, the additions are not executed one by one.
+_LONGEST_MULTIPLY = 8.0
 _UNLEARNT = 2.0  # a branch that goes both ways takes so many times as long, at least
 
 _RATES = (
@@ -123,6 +126,15 @@ def _clock(loops: dict[str, list[_Times]]) -> Finding:
     times = loops["add_chain"][0]
     if times.spread > _STEADY:
         return _unsteady(name, times)
+    for product in loops.get("multiply_chain", ())[:1]:
+        if product.middle > _LONGEST_MULTIPLY * times.middle:
+            return not_identifiable(
+                name,
+                f"a multiplication takes as long as {product.middle / times.middle:.0f} dependent "
+                f"additions, expected at most {_LONGEST_MULTIPLY:.0f}: the additions are not a "
+                "cycle each",
+                [times.id, product.id],
+            )
     return identified(
         name,
         round(1 / times.middle, 4),

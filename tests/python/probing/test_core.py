@@ -129,6 +129,21 @@ def test_a_clock_that_moves_takes_all_rates_with_it() -> None:
 
 
 @pytest.mark.usefixtures("host")
+def test_additions_that_are_not_executed_tell_no_clock() -> None:
+    """Five a cycle in one chain: so a core that adds constants while it renames registers."""
+    seen = found(changed(played(), "add_chain", lambda _, ns: [ns / 5] * 3))
+    assert "as long as 15 dependent additions, expected at most 8" in seen["core.clock"].reason
+    for name in ("core.clock", "core.adds", "core.multiplies", "core.multiply.latency"):
+        assert seen[name].status == "not_identifiable"
+
+
+@pytest.mark.usefixtures("host")
+def test_the_longest_multiplication_that_cores_have_tells_the_clock() -> None:
+    seen = found(changed(played(), "multiply_chain", lambda _, __: [6 * CYCLE] * 3))
+    assert (seen["core.clock"].value, seen["core.multiply.latency"].value) == (4.0, 6.0)
+
+
+@pytest.mark.usefixtures("host")
 def test_the_interval_of_a_rate_is_that_of_the_repetitions() -> None:
     seen = found(changed(played(), "adds", lambda _, ns: [ns, ns, 1.04 * ns]))
     assert seen["core.adds"].interval == pytest.approx((4 / 1.04, 4.0), abs=1e-3)
