@@ -6,9 +6,10 @@ through the launcher's socket (docs/tiering.md), and what is asked of a tree wit
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -125,25 +126,27 @@ class Tree:
         """Bring every page back and keep it resident, if the limit has room for all."""
         if control.residence(self.memory) is not Residence.FREE:
             raise InputError(f"{self.process}: all its pages are kept resident already")
-        self._residence(Residence.COUNTED)
-        far = sum(member.far for member in self._members())
-        needed = control.totals(self.memory).near + far + _SPARE * len(self._members())
-        lacking = needed - control.limit(self.memory)
-        if far and lacking > 0:
-            self._residence(Residence.FREE)
-            enough = -(-needed * PAGE // _MIB)
-            raise NearfarError(
-                f"{self.process}: {size(lacking)} of near memory are lacking to keep all pages "
-                f"resident; `nearfar tier set --near {enough}MiB {self.process}` gives enough"
-            )
-        self._residence(Residence.KEPT)
+        with self._or_else(Residence.FREE):
+            self._residence(Residence.COUNTED)
+            far = sum(member.far for member in self._members())
+            needed = control.totals(self.memory).near + far + _SPARE * len(self._members())
+            lacking = needed - control.limit(self.memory)
+            if far and lacking > 0:
+                enough = -(-needed * PAGE // _MIB)
+                raise NearfarError(
+                    f"{self.process}: {size(lacking)} of near memory are lacking to keep all pages "
+                    f"resident; `nearfar tier set --near {enough}MiB {self.process}` gives enough"
+                )
+            self._residence(Residence.KEPT)
         return self.stats()
 
     def resume(self) -> dict[str, Any]:
         """Let pages leave again."""
-        if control.residence(self.memory) is Residence.FREE:
+        before = control.residence(self.memory)
+        if before is Residence.FREE:
             raise InputError(f"{self.process}: its pages are not kept resident, nothing to resume")
-        self._residence(Residence.FREE)
+        with self._or_else(before):
+            self._residence(Residence.FREE)
         return self.stats()
 
     def _members(self) -> list[Member]:
@@ -162,8 +165,18 @@ class Tree:
         control.set_limit(self.memory, pages, share)
         control.order(self.memory, self.bell)
 
+    @contextlib.contextmanager
+    def _or_else(self, what: Residence) -> Iterator[None]:
+        """Order that where what is done inside fails or is interrupted."""
+        try:
+            yield
+        except BaseException:
+            control.set_residence(self.memory, what)
+            control.order(self.memory, self.bell)
+            raise
+
     def _residence(self, what: Residence) -> None:
-        before = control.residence(self.memory)
+        """Order that, and wait until every process has obeyed."""
         control.set_residence(self.memory, what)
         generation = control.order(self.memory, self.bell)
 
@@ -176,8 +189,6 @@ class Tree:
 
         if not wait_until(left, lambda now: now[0] == 0):
             waited_for = ", ".join(map(str, silent()))
-            control.set_residence(self.memory, before)
-            control.order(self.memory, self.bell)
             raise NearfarError(
                 f"{self.process}: no answer from process {waited_for}; is it stopped?"
             )

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from holding import HELD, MIB, Start, holdings, the_sum
+from nearfar.errors import NearfarError
 from nearfar.tier import control, server
 from nearfar.tier.machine import obstacle
 from nearfar.tier.tree import Tree
@@ -171,6 +172,28 @@ def test_a_paused_program_keeps_its_limit_and_is_paused_once(
     assert "`nearfar tier resume" in refused("tier", "set", "--near", "4MiB", pid)
     tier("resume", pid)
     tier("set", "--near", "4MiB", pid)
+
+
+def no_answer(*_: object) -> bool:
+    return False
+
+
+def interrupted(*_: object) -> bool:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("second", [no_answer, interrupted])
+def test_a_pause_that_fails_between_its_two_orders_leaves_pages_free(
+    monkeypatch: pytest.MonkeyPatch, second: Callable[..., bool]
+) -> None:
+    memory, bell = control.create(8 * MIB, control.Settings()), control.open_bell()
+    answers = iter([lambda *_: True, second])
+    monkeypatch.setattr("nearfar.tier.tree.wait_until", lambda *look: next(answers)(*look))
+    with pytest.raises((NearfarError, KeyboardInterrupt)):
+        Tree(memory, bell, 1, "a test").pause()
+    assert control.residence(memory) is control.Residence.FREE
+    os.close(memory)
+    os.close(bell)
 
 
 @needs_tier
