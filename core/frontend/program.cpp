@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "frontend/frames.h"
+#include "frontend/program_trace.h"
 #include "sim/machine/tables.h"
 
 namespace nearfar::frontend {
@@ -282,6 +283,8 @@ void Program::thread_ended(Thread thread) {
 }
 
 void Program::came_back(Thread thread, Tick at) {
+  if (at > latest)
+    throw InputError("the program goes on after 75 minutes, which cores cannot count");
   look(thread);
   cores_.come_back(thread, at);
   activity_.idle(thread, cores_.clock(thread));

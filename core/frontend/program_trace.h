@@ -58,6 +58,8 @@ inline constexpr std::size_t program_events = 16;  ///< but the end
 inline constexpr std::uint64_t most_threads = 0xffff;
 inline constexpr std::size_t most_alive = 4096;
 inline constexpr std::uint64_t most_skipped = std::uint64_t{1} << 40;
+/// What is written back at once.
+inline constexpr Bytes most_flushed = Bytes{64} << 30;
 inline constexpr Tick latest{std::uint64_t{1} << 52};  // 75 minutes
 
 /// An engine that does as `inner` does and writes down all that it is told. `take` gets pieces of

@@ -26,8 +26,6 @@ constexpr std::uint64_t most_instructions = 4096;
 constexpr std::uint64_t most_accesses = 1 << 16;
 /// Those of the longest instructions (fsin) fit in every reorder buffer.
 constexpr std::uint8_t most_slots = 64;
-/// A file that is written back at once.
-constexpr Bytes most_flushed = Bytes{64} << 30;
 
 bool known(Register one) { return one < sim::cpu::register_count || one == sim::cpu::no_register; }
 

@@ -158,7 +158,10 @@ class RecordingEngine final : public Engine {
     inner_->remapped(from, from_bytes, to, to_bytes);
   }
   void flush_range(Thread thread, Address address, Bytes bytes) override {
-    writer_.put_of(thread, ProgramEvent::flushes, {address.value(), bytes});
+    for (Bytes done = 0; done < bytes; done += most_flushed) {
+      writer_.put_of(thread, ProgramEvent::flushes,
+                     {(address + done).value(), std::min(bytes - done, most_flushed)});
+    }
     inner_->flush_range(thread, address, bytes);
   }
 

@@ -272,6 +272,65 @@ TEST(ProgramTrace, ABlockThatNoProcessorCouldExecuteIsRefused) {
   EXPECT_TRUE(damaged(plain, {first, leads, leads}));
 }
 
+/// What a machine says that a thread has executed an instruction of that kind on.
+std::string report_of(InstructionKind kind, const Access& access) {
+  const Block block{.pc = 0x1000, .next = 0x1010, .instructions = {{.kind = kind}}};
+  const auto engine = make_program_engine(machine_settings(false), period, nullptr);
+  engine->add_thread(Tick{});
+  engine->run(0, block, std::vector<Access>{access});
+  engine->now(0);
+  return report_of(*engine);
+}
+
+TEST(ProgramEngine, AccessesThatNoProcessorMakesArePlayed) {
+  const Access wide{.address = heap, .size = 65535};
+  Access stored = wide;
+  stored.store = true;
+  EXPECT_EQ(counter(report_of(InstructionKind::locked, wide), "core.loads"), 1024u);
+  EXPECT_EQ(counter(report_of(InstructionKind::locked, stored), "core.stores"), 1024u);
+  const Access nothing{.address = 0, .size = 0, .store = true};
+  EXPECT_EQ(counter(report_of(InstructionKind::store, nothing), "core.stores"), 1u);
+}
+
+TEST(ProgramEngine, ATimeThatCoresCannotCountIsRefused) {
+  const auto engine = make_program_engine(machine_settings(false), period, nullptr);
+  engine->add_thread(Tick{});
+  EXPECT_THROW(for (int i = 0; i < 40; ++i) engine->skip(0, most_skipped), InputError);
+  EXPECT_THROW(engine->come_back(0, latest + Tick(1)), InputError);
+}
+
+TEST(ProgramEngine, WhatWasNeverTouchedIsNotFlushed) {
+  const auto engine = make_program_engine(machine_settings(false), period, nullptr);
+  const Block block{
+      .pc = 0x1000, .next = 0x1010, .instructions = {{.kind = InstructionKind::store}}};
+  constexpr Bytes mapped = Bytes{64} << 20;
+  engine->mapped(Address(heap), mapped, Mapping::persistent);
+  engine->add_thread(Tick{});
+  engine->run(0, block,
+              std::vector<Access>{{.address = heap + 5 * page, .size = 8, .store = true}});
+  engine->flush_range(0, Address(heap + 64), mapped - 64);
+  engine->now(0);
+  EXPECT_EQ(counter(report_of(*engine), "core.flushes"), page / 64);
+}
+
+TEST(ProgramTrace, HoldsAFlushHoweverLong) {
+  Recorded run;
+  std::uint64_t events = 0;
+  const auto engine =
+      make_recording_engine(make_counting_engine(period, Tick{}),
+                            {.timing = {.clock_ps = period.ps()}, .layout = {.place = "far"}},
+                            [&](std::string_view piece, std::uint64_t count) {
+                              run.trace += piece;
+                              events = count;
+                            });
+  engine->add_thread(Tick{});
+  engine->flush_range(0, Address(heap), 2 * most_flushed + 1);
+  engine->flush_trace();
+  run.trace += static_cast<char>(ProgramEvent::end);
+  trace::append_varint(run.trace, events);
+  EXPECT_EQ(replay(run.trace, machine_settings(false)).counts.of(ProgramEvent::flushes), 3u);
+}
+
 TEST(ProgramTrace, AReaderOfAccessesRefusesItInOneLine) {
   const std::string trace = record(machine_settings(false)).trace;
   const auto reader = trace::make_reader("t.nft", "auto");

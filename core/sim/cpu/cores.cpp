@@ -250,9 +250,14 @@ void Cores::follow_pace(Running& running, std::uint64_t instructions) {
 
 bool Cores::play_flush(Running& running, Input& flush) {
   while (flush.bytes != 0) {
-    if (!running.core->flush_line(flush.address, flush.keep)) return false;
-    flush.address = flush.address + line_bytes;
-    flush.bytes -= std::min(flush.bytes, line_bytes);
+    Bytes done = line_bytes;
+    if (!pages_.find(flush.address)) {  // nothing of the page was ever touched
+      done = Tlb::small_page - flush.address.value() % Tlb::small_page;
+    } else if (!running.core->flush_line(flush.address, flush.keep)) {
+      return false;
+    }
+    flush.address = flush.address + done;
+    flush.bytes -= std::min(flush.bytes, done);
   }
   return true;
 }

@@ -177,7 +177,7 @@ class Cores {
   void wait_here(Running& running, Thread thread, const Block& block,
                  std::span<const Access> accesses);
   bool pass_gate(Running& running, const Block& block, std::span<const Access> accesses);
-  static bool play_flush(Running& running, Input& flush);
+  bool play_flush(Running& running, Input& flush);
   static void follow_pace(Running& running, std::uint64_t instructions);
   void forget_played(Running& running);
   void keep_up(const Running& running);

@@ -137,6 +137,7 @@ class StoreBuffer {
 
   [[nodiscard]] static std::uint64_t granule(std::uint64_t address) { return address >> 3; }
   void remember(std::uint64_t first, std::uint32_t size, Number number) {
+    if (size == 0) return;
     for (std::uint64_t at = granule(first); at <= granule(first + size - 1); ++at) {
       latest_[at % latest_.size()] = {at, number};
     }

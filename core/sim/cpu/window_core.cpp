@@ -90,10 +90,7 @@ bool WindowCore::issue(const Instruction& instruction, std::span<const Access> a
       (accesses.size() == 1 && accesses[0].address % line_bytes + accesses[0].size <= line_bytes);
   if (whole) return issue_pieces(instruction, accesses);
   if (!cut_) cut(accesses);
-  const bool done =
-      pieces_.size() <= 4 ? issue_pieces(instruction, pieces_) : issue_string(instruction);
-  if (done) cut_ = false;
-  return done;
+  return issue_cut(instruction);
 }
 
 /// A marked load; one of a pointer across two lines is as any other.
@@ -125,6 +122,14 @@ void WindowCore::cut(std::span<const Access> accesses) {
   cut_ = true;
 }
 
+/// What was cut: together where it is little.
+bool WindowCore::issue_cut(const Instruction& instruction) {
+  const bool done = pieces_.size() <= most_together ? issue_pieces(instruction, pieces_)
+                                                    : issue_string(instruction);
+  if (done) cut_ = false;
+  return done;
+}
+
 /// Many accesses of one instruction (a string instruction, a gather): an operation each.
 bool WindowCore::issue_string(const Instruction& instruction) {
   Instruction one = instruction;
@@ -145,7 +150,7 @@ bool WindowCore::issue_pieces(const Instruction& instruction, std::span<const Ac
   Fine latest = start_;
   for (const Register source : instruction.sources) latest = std::max(latest, values_[source]);
   const StoreBuffer::Number first_store = stores_.next();
-  std::array<Fine, 4> loaded{};
+  std::array<Fine, most_together> loaded{};
   std::size_t count = 0;
   for (const Access& piece : pieces) {
     if (piece.store) {

@@ -136,6 +136,8 @@ class WindowCore final : public Core {
   // window_core.cpp: from a block to times.
   bool enter(const Block& block);
   bool issue(const Instruction& instruction, std::span<const Access> accesses);
+  static constexpr std::size_t most_together = 4;  ///< pieces of an instruction
+  bool issue_cut(const Instruction& instruction);
   bool issue_string(const Instruction& instruction);
   bool issue_marked(const Instruction& instruction, std::span<const Access> accesses);
   bool issue_pieces(const Instruction& instruction, std::span<const Access> pieces);

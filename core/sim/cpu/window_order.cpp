@@ -30,8 +30,7 @@ bool WindowCore::issue_ordering(const Instruction& instruction, std::span<const 
         if (!wait_for_all()) return false;
         cut(accesses);
       }
-      if (!issue_pieces(instruction, pieces_)) return false;
-      cut_ = false;
+      if (!issue_cut(instruction)) return false;
       ++counts_.fences;
       return true;
     default:
