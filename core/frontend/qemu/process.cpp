@@ -107,31 +107,35 @@ std::unique_ptr<TraceRecorder> Process::make_recorder() const {
 }
 
 Thread& Process::attach() {
-  const std::lock_guard lock(mutex_);
-  // Guest threads begin when their creator's clock shows the same: no later than all others.
-  const Tick slowest = gate_.slowest();
-  const Tick at = slowest.is_never() ? start_ : slowest;
-  if (sample_ && !threads_.empty()) {
-    refuse(called_ + ": begins a second thread; expected a program of one thread with sample");
-  }
-  if (threads_.empty()) {
-    tell_loaded();
-    stop_watch_.start();
-  }
-  Thread& thread = threads_.emplace_back();
-  thread.engine = engine_->add_thread(at);
-  thread.gate = gate_.join(at);
-  thread.began = at;
-  return *(current = &thread);
+  alone([&] {
+    // Guest threads begin when their creator's clock shows the same: no later than all others.
+    const Tick slowest = gate_.slowest();
+    const Tick at = slowest.is_never() ? start_ : slowest;
+    if (sample_ && !threads_.empty()) {
+      refuse(called_ + ": begins a second thread; expected a program of one thread with sample");
+    }
+    if (threads_.empty()) {
+      tell_loaded();
+      stop_watch_.start();
+    }
+    Thread& thread = threads_.emplace_back();
+    thread.engine = engine_->add_thread(at);
+    thread.gate = gate_.join(at);
+    thread.began = at;
+    current = &thread;
+  });
+  return *current;
 }
 
 void Process::drain(Thread& thread) {
   std::unique_lock lock(mutex_);
-  simulate(thread);
-  gate_.stay(lock, thread.gate, engine_->clock(thread.engine),
-             [&](Tick slowest) { return engine_->ahead(thread.engine, slowest); });
-  // Looking at the clock each time would cost more than counting does.
-  if (++drains_ % 1024 == 0) write_now_and_then();
+  guarded([&] {
+    simulate(thread);
+    gate_.stay(lock, thread.gate, engine_->clock(thread.engine),
+               [&](Tick slowest) { return engine_->ahead(thread.engine, slowest); });
+    // Looking at the clock each time would cost more than counting does.
+    if (++drains_ % 1024 == 0) write_now_and_then();
+  });
 }
 
 void Process::write_now_and_then() {
@@ -140,7 +144,7 @@ void Process::write_now_and_then() {
   }
 }
 
-void Process::simulate(Thread& thread) try {
+void Process::simulate(Thread& thread) {
   if (sample_) {
     const std::uint64_t unseen = thread.passing.take();
     sample_->pass(unseen);
@@ -160,8 +164,6 @@ void Process::simulate(Thread& thread) try {
   skip(thread);
   if (watched()) thread.counts += thread.fresh;
   thread.fresh = {};
-} catch (const std::exception& error) {
-  fail(error.what());
 }
 
 /// What becomes of the thread's next instructions.
@@ -196,19 +198,19 @@ void Process::skip(Thread& thread) {
 }
 
 void Process::passed(Thread& thread) {
-  const std::lock_guard lock(mutex_);
-  simulate(thread);
-  write_now_and_then();
+  alone([&] {
+    simulate(thread);
+    write_now_and_then();
+  });
 }
 
-void Process::counting(bool counts) try {
-  const std::lock_guard lock(mutex_);
-  counting_ = counts;
-  if (counts || current == nullptr) return;
-  current->recorder.begin_anew();
-  engine_->catch_up(each_touched_page);
-} catch (const std::exception& error) {
-  fail(error.what());
+void Process::counting(bool counts) {
+  alone([&] {
+    counting_ = counts;
+    if (counts || current == nullptr) return;
+    current->recorder.begin_anew();
+    engine_->catch_up(each_touched_page);
+  });
 }
 
 bool Process::watched() const {
@@ -252,47 +254,51 @@ void Process::refuse(const std::string& why) {
 }
 
 void Process::leave(Thread& thread) {
-  const std::lock_guard lock(mutex_);
-  ++thread.fresh.system_calls;
-  simulate(thread);
-  engine_->leave(thread.engine);
-  gate_.leave(thread.gate, engine_->clock(thread.engine));
+  alone([&] {
+    ++thread.fresh.system_calls;
+    simulate(thread);
+    engine_->leave(thread.engine);
+    gate_.leave(thread.gate, engine_->clock(thread.engine));
+  });
 }
 
 void Process::hear(Thread& thread) {
-  const std::lock_guard lock(mutex_);
-  ++thread.fresh.system_calls;
-  simulate(thread);
+  alone([&] {
+    ++thread.fresh.system_calls;
+    simulate(thread);
+  });
 }
 
 void Process::come(Thread& thread, Tick until, bool blocked) {
-  const std::lock_guard lock(mutex_);
-  const Tick before = engine_->now(thread.engine);
-  if (blocked) until = max(until, gate_.woken());
-  engine_->come_back(thread.engine, max(before, until));
-  const Tick after = engine_->clock(thread.engine);
-  if (after > before) thread.idle += after - before;
-  gate_.come(thread.gate, after);
+  alone([&] {
+    const Tick before = engine_->now(thread.engine);
+    if (blocked) until = max(until, gate_.woken());
+    engine_->come_back(thread.engine, max(before, until));
+    const Tick after = engine_->clock(thread.engine);
+    if (after > before) thread.idle += after - before;
+    gate_.come(thread.gate, after);
+  });
 }
 
 void Process::end_thread(Thread& thread) {
-  const std::lock_guard lock(mutex_);
-  simulate(thread);
-  engine_->end_thread(thread.engine);
-  thread.recorder.release();
-  gate_.leave(thread.gate, engine_->clock(thread.engine));
-  current = nullptr;
+  alone([&] {
+    simulate(thread);
+    engine_->end_thread(thread.engine);
+    thread.recorder.release();
+    gate_.leave(thread.gate, engine_->clock(thread.engine));
+    current = nullptr;
+  });
 }
 
 Tick Process::now(Thread& thread) {
-  const std::lock_guard lock(mutex_);
-  return engine_->now(thread.engine);
+  return alone([&] { return engine_->now(thread.engine); });
 }
 
 Tick Process::pass(Thread& thread, Tick span) {
-  const std::lock_guard lock(mutex_);
-  engine_->come_back(thread.engine, engine_->now(thread.engine) + span);
-  return engine_->now(thread.engine);
+  return alone([&] {
+    engine_->come_back(thread.engine, engine_->now(thread.engine) + span);
+    return engine_->now(thread.engine);
+  });
 }
 
 Tick Process::busy(Thread& thread) {
@@ -324,60 +330,73 @@ void Process::waited_for(const Messages::Usage& child) {
 }
 
 void Process::begin_region() {
-  const std::lock_guard lock(mutex_);
-  ++regions_begun_;
-  if (++regions_ > 1 || !regions_only_) return;
-  begin_counts();  // as the engine does: of several regions the last is told
+  alone([&] {
+    ++regions_begun_;
+    if (++regions_ > 1 || !regions_only_) return;
+    begin_counts();  // as the engine does: of several regions the last is told
+  });
 }
 
 void Process::end_region() {
-  const std::lock_guard lock(mutex_);
-  if (regions_ == 0) return;
-  if (--regions_ == 0 && regions_only_) engine_->end_region();
+  alone([&] {
+    if (regions_ == 0) return;
+    if (--regions_ == 0 && regions_only_) engine_->end_region();
+  });
 }
 
 void Process::mapped(std::uint64_t address, std::uint64_t bytes, Mapping kind) {
-  const std::lock_guard lock(mutex_);
-  if (kind == Mapping::persistent) persistent_.push_back({Address(address), bytes});
-  engine_->mapped(Address(address), bytes, kind);
+  alone([&] {
+    forget_persistent(address, bytes);
+    if (kind == Mapping::persistent) persistent_.push_back({Address(address), bytes});
+    engine_->mapped(Address(address), bytes, kind);
+  });
 }
 
 void Process::heap_ends(std::uint64_t end) {
-  const std::lock_guard lock(mutex_);
-  const std::uint64_t before = heap_.begin.value() + heap_.bytes;
-  if (before == 0) {  // the first call asks where it begins
-    heap_.begin = Address(end);
-  } else if (end >= heap_.begin.value()) {
-    heap_.bytes = end - heap_.begin.value();
-    if (end > before) engine_->mapped(Address(before), end - before, Mapping::heap);
-    if (end < before) engine_->unmapped(Address(end), before - end);
-  }
+  alone([&] {
+    const std::uint64_t before = heap_.begin.value() + heap_.bytes;
+    if (before == 0) {  // the first call asks where it begins
+      heap_.begin = Address(end);
+    } else if (end >= heap_.begin.value()) {
+      heap_.bytes = end - heap_.begin.value();
+      if (end > before) engine_->mapped(Address(before), end - before, Mapping::heap);
+      if (end < before) engine_->unmapped(Address(end), before - end);
+    }
+  });
 }
 
 void Process::unmapped(std::uint64_t address, std::uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(persistent_, [&](const Range& range) {
-    return range.begin.value() >= address && range.begin.value() + range.bytes <= address + bytes;
+  alone([&] {
+    forget_persistent(address, bytes);
+    engine_->unmapped(Address(address), bytes);
   });
-  engine_->unmapped(Address(address), bytes);
 }
 
 void Process::remapped(std::uint64_t from, std::uint64_t from_bytes, std::uint64_t to,
                        std::uint64_t to_bytes) {
-  const std::lock_guard lock(mutex_);
-  for (Range& range : persistent_) {
-    if (range.begin == Address(from)) range = {Address(to), to_bytes};
-  }
-  engine_->remapped(Address(from), from_bytes, Address(to), to_bytes);
+  alone([&] {
+    for (Range& range : persistent_) {
+      if (range.begin == Address(from)) range = {Address(to), to_bytes};
+    }
+    engine_->remapped(Address(from), from_bytes, Address(to), to_bytes);
+  });
+}
+
+/// Files that were mapped within these addresses and no longer are.
+void Process::forget_persistent(std::uint64_t address, std::uint64_t bytes) {
+  std::erase_if(persistent_, [&](const Range& range) {
+    return range.begin.value() >= address && range.begin.value() + range.bytes <= address + bytes;
+  });
 }
 
 void Process::synchronised(Thread& thread, std::uint64_t address, std::uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
-  for (const Range& range : persistent_) {
-    if (range.begin.value() <= address && address < range.begin.value() + range.bytes) {
-      engine_->flush_range(thread.engine, Address(address), bytes);
+  alone([&] {
+    for (const Range& range : persistent_) {
+      const Address begin = std::max(range.begin, Address(address));
+      const Address end = std::min(range.begin + range.bytes, Address(address) + bytes);
+      if (begin < end) engine_->flush_range(thread.engine, begin, end - begin);
     }
-  }
+  });
 }
 
 void Process::note_avx512(std::uint64_t pc) {
@@ -415,7 +434,7 @@ void Process::after_fork_in_child() {
   window_ = Window::from(options_);
   sample_ = sample_of(options_);
   skipped_ = 0;
-  engine_ = make_engine();
+  guarded([&] { engine_ = make_engine(); });
   gate_.restart();
   // The threads of the parent are not here; theirs is the memory that this one's record is in.
   const bool had_thread = current != nullptr;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -130,6 +131,21 @@ class Process {
     Bytes bytes = 0;
   };
 
+  /// Does something under the lock. No exception may cross QEMU's code: what goes wrong ends the
+  /// program.
+  template <typename Do>
+  auto guarded(const Do& action) {
+    try {
+      return action();
+    } catch (const std::exception& error) {
+      fail(error.what());
+    }
+  }
+  template <typename Do>
+  auto alone(const Do& action) {
+    const std::lock_guard lock(mutex_);
+    return guarded(action);
+  }
   Thread& attach();
   void find_names();
   void tell_loaded();
@@ -147,6 +163,7 @@ class Process {
   [[nodiscard]] std::unique_ptr<TraceRecorder> make_recorder() const;
   [[nodiscard]] trace::Header trace_header() const;
   [[nodiscard]] TraceRecorder::Take trace_taker() const;
+  void forget_persistent(std::uint64_t address, std::uint64_t bytes);
   void finish(int signal, bool goes_on);
   /// Ends the process as SIGTERM would if the program let it, with the result so far.
   void stop();

@@ -45,13 +45,14 @@ void Process::find_names() {
 }
 
 void Process::finish(int signal, bool goes_on) {
-  const std::lock_guard lock(mutex_);
-  if (ended_) return;
-  ended_ = !goes_on;
-  if (current != nullptr) simulate(*current);
-  messages_.ends(last_clock(), {busy_threads(), before_.children}, goes_on);
-  if (window_.part() == Window::Part::warming) engine_->begin_region();
-  write_locked(true, signal, flush_trace());
+  alone([&] {
+    if (ended_) return;
+    ended_ = !goes_on;
+    if (current != nullptr) simulate(*current);
+    messages_.ends(last_clock(), {busy_threads(), before_.children}, goes_on);
+    if (window_.part() == Window::Part::warming) engine_->begin_region();
+    write_locked(true, signal, flush_trace());
+  });
 }
 
 void Process::stop() {

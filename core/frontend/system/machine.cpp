@@ -64,6 +64,14 @@ void Machine::turn_region() {
   drain();
   const std::lock_guard lock(mutex_);
   if (ended_) return;
+  try {
+    turn_region_to(begins);
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+}
+
+void Machine::turn_region_to(bool begins) {
   engine_->skip(thread_, std::exchange(skipped_, 0));
   watching_ = begins;
   if (begins) {

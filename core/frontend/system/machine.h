@@ -110,6 +110,7 @@ class Machine {
     changes_.push_back({recorder_.runs() - 1, known});
   }
   void turn_region();
+  void turn_region_to(bool begins);
   void drain();
   void simulate();
   void execute(const qemu::Recorder::Run& run, std::span<const sim::cpu::Access> accesses);
