@@ -186,8 +186,9 @@ def _mispredict(steady: list[_Times] | None, random: list[_Times] | None) -> Fin
         return _lacking(name)
     one, other = steady[0], random[0]
     evidence = [one.id, other.id]
-    if other.spread > _STEADY:
-        return _unsteady(name, other)
+    for times in (one, other):
+        if times.spread > _STEADY:
+            return _unsteady(name, times)
     if other.middle < _UNLEARNT * one.middle:
         return not_identifiable(
             name,

@@ -85,7 +85,8 @@ def _remote(seen: Sequence[Observation]) -> list[Finding]:
     low, high = round(min(more), _DECIMALS), round(max(more), _DECIMALS)
     if low <= 0:
         reason = "another node's memory is not slower than a processor's own in every row"
-        return [not_identifiable(name, reason, _ids(others), (min(low, 0.0), high))]
+        # A distance is not negative, whatever noise says.
+        return [not_identifiable(name, reason, _ids(others), (0.0, max(high, 0.0)))]
     reason = f"{len(more)} entries of the latency matrix over the row's own memory"
     value = round(float(np.median(more)), _DECIMALS)
     return [identified(name, value, reason, _ids(others), (low, high))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from conftest import Run
 from nearfar.inference.curves.raw import raw_observations
 from nearfar.probing.findings import findings_of
+from nearfar.results import ProbeResult
+from nearfar.results.files import parse, to_json
 from nearfar.results.findings import IDENTIFIED, Finding
 
 LAT_MEM_RD = '"stride=128\n' + "".join(
@@ -120,6 +123,17 @@ def test_a_matrix_holds_no_curve_and_says_what_one_takes() -> None:
     levels = found(MLC)["levels"]
     assert levels.status != IDENTIFIED
     assert "region_bytes, block_bytes, op, ns_per_line" in levels.reason
+
+
+def test_nodes_that_answer_alike_give_bounds_that_a_result_can_hold() -> None:
+    alike = MLC.replace("130.2", " 79.0").replace("130.6", " 82.0")
+    saved = parse(
+        json.loads(to_json(ProbeResult(observations=(), findings=[*found(alike).values()])))
+    )
+    assert isinstance(saved, ProbeResult)
+    remote = saved.finding("ict.remote")
+    assert remote.status != IDENTIFIED
+    assert remote.interval == (0.0, 1.2)
 
 
 def test_an_idle_latency_below_any_dram_is_a_prefetchers() -> None:

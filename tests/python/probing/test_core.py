@@ -156,6 +156,13 @@ def test_branches_that_may_have_been_learnt_say_nothing() -> None:
 
 
 @pytest.mark.usefixtures("host")
+def test_steady_branches_that_vary_tell_no_misprediction() -> None:
+    """Else the least that one takes would be negative, which no result may hold."""
+    seen = found(changed(played(), "steady_branches", lambda _, ns: [ns, ns, 20 * ns]))
+    assert "repetitions differ by" in seen["core.mispredict"].reason
+
+
+@pytest.mark.usefixtures("host")
 def test_a_window_that_never_fills_is_not_identifiable() -> None:
     seen = found(changed(played(), "nops", lambda _, __: [MISS, MISS]))
     assert seen["core.window"].status == "not_identifiable"
