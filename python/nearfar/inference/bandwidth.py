@@ -91,23 +91,30 @@ def _peak(direction: str, seen: Sequence[Observation]) -> list[Finding]:
         reason = "only one thread can run here"
         ids = [one.id for one in steps]
         return [*found, not_identifiable(f"bandwidth.{direction}.threads", reason, ids)]
-    rates = [rate(one)[0] for one in steps]
-    enough = next(i for i, one in enumerate(rates) if one >= _NEAR_PEAK * max(rates))
+    rates = [rate(one) for one in steps]
     threads = [int(one.pattern["threads"]) for one in steps]
     evidence = [one.id for one in steps]
-    table = ", ".join(f"{n}: {one:.2f}" for n, one in zip(threads, rates, strict=True))
+    table = ", ".join(f"{n}: {one[0]:.2f}" for n, one in zip(threads, rates, strict=True))
     name = f"bandwidth.{direction}.threads"
     reason = f"GB/s by threads, sequentially: {table}"
-    if enough == len(steps) - 1:
-        reason += "; still rising with the most"
-        found.append(not_identifiable(name, reason, evidence, (threads[-2] + 1, threads[-1])))
+    enough, late, early = (_near_peak(rates, part) for part in range(3))
+    low = threads[early - 1] + 1 if early else 1
+    if late == len(steps) - 1:
+        reason += "; still rising with the most, or noise hides that it is not"
+        found.append(not_identifiable(name, reason, evidence, (low, threads[-1])))
     else:
-        low = threads[enough - 1] + 1 if enough else 1
-        found.append(identified(name, threads[enough], reason, evidence, (low, threads[enough])))
+        found.append(identified(name, threads[enough], reason, evidence, (low, threads[late])))
     left, least, most = _ratio(steps[-1], max(steps, key=lambda one: rate(one)[0]))
     name = f"bandwidth.{direction}.fall"
     reason = f"with {threads[-1]} threads, of the peak; {reason}"
     return [*found, identified(name, left, reason, evidence, (least, most))]
+
+
+def _near_peak(rates: Sequence[tuple[float, float, float]], part: int) -> int:
+    """The first that is as good as the peak: by its rate, or by the low or high end of that."""
+    best = max(range(len(rates)), key=lambda at: rates[at][0])
+    enough = _NEAR_PEAK * rates[best][0]
+    return next(at for at, one in enumerate(rates) if at == best or one[part] >= enough)
 
 
 def _ratio(one: Observation, other: Observation) -> tuple[float, float, float]:

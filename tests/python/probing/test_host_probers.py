@@ -108,6 +108,42 @@ def test_one_processor_alone_cannot_load_the_memory(
     assert host.asked
 
 
+# The threads that it takes
+
+
+def of_threads(*gb_per_s: tuple[float, float, float]) -> Finding:
+    """By 1, 2, 4... threads, what they move in GB/s: the median and the ends of its interval."""
+    seen = []
+    for threads, rates in zip((1, 2, 4, 8), gb_per_s, strict=False):
+        ns, high, low = (64 * threads / rate for rate in rates)
+        pattern = {
+            **{"kind": "point", "measured": "stream", "op": "load", "reads_percent": 100},
+            **{"threads": threads, "access_bytes": 256, "stride_bytes": 256},
+        }
+        name = f"bandwidth.{threads}"
+        seen.append(
+            Observation(name, "bandwidth", pattern, 1, ns_per_access=ns, interval=(low, high))
+        )
+    return found(seen)["bandwidth.read.threads"]
+
+
+def test_the_threads_for_the_peak_are_known_where_their_rates_are() -> None:
+    finding = of_threads((5, 5, 5), (10, 9.9, 10.1), (10, 9.9, 10.1), (9, 9, 9))
+    assert (finding.value, list(finding.interval or ())) == (2, [2, 2])
+
+
+def test_threads_whose_rates_are_noisy_stand_between_bounds() -> None:
+    finding = of_threads((5, 4, 9.8), (9.8, 9, 10.5), (10, 9, 11), (8, 8, 8))
+    assert (finding.value, list(finding.interval or ())) == (2, [1, 4])
+
+
+def test_noise_that_may_hide_a_rise_leaves_the_threads_open() -> None:
+    finding = of_threads((5, 5, 5), (9.8, 9, 10.5), (10, 9, 11))
+    assert finding.status != IDENTIFIED
+    assert list(finding.interval or ()) == [2, 4]
+    assert "still rising with the most, or noise hides that it is not" in finding.reason
+
+
 # The value that is written
 
 
