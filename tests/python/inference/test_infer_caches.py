@@ -121,6 +121,20 @@ def test_a_line_of_another_length_is_found(line: int) -> None:
     assert found(observe(machine))["cache.1.entry"].value == line
 
 
+def test_a_line_between_distances_that_were_not_measured_has_bounds(
+    server: list[Observation],
+) -> None:
+    """As after an early Ctrl-C: 32, 64 and 128 B lines would all look alike."""
+    kept = [
+        one
+        for one in server
+        if not 24 < one.pattern.get("order", {}).get("params", {}).get("distance", 0) < 128
+    ]
+    seen = found(kept)["cache.1.entry"]
+    assert seen.status != IDENTIFIED
+    assert seen.interval == (25, 128)
+
+
 @pytest.mark.parametrize("policy", ["lru", "fifo"])
 def test_lru_and_fifo_are_told_apart(policy: str) -> None:
     machine = NoisyMachine((Cache(32 * KIB, 8, 1.0, policy), Cache(MIB, 16, 4.0)), seed=3)

@@ -218,6 +218,12 @@ def _line(observations: Sequence[Observation]) -> tuple[int | None, list[Finding
     if line <= inside:
         reason = f"longer than {inside} B and at most {outside} B, which no power of two is"
         return None, [not_identifiable(name, reason, curve.ids, (inside, outside))]
+    if line // 2 > inside:
+        reason = (
+            f"longer than {inside} B and at most {outside} B, which are several powers of two: no "
+            "distance between them was measured"
+        )
+        return None, [not_identifiable(name, reason, curve.ids, (inside + 1, outside))]
     reason = (
         f"a load {inside} B beyond another is served with it ({values[first - 1]:.2f} ns a load), "
         f"one {outside} B beyond is not ({values[first]:.2f} ns)"
