@@ -203,14 +203,56 @@ void join_other(PartsRig& rig, std::int32_t process, std::uint64_t pages) {
   control.near_total.fetch_add(pages);
 }
 
-TEST(Eviction, TakesTheRoomOfAProcessThatHasEnded) {
+/// The number of a process that has ended.
+std::int32_t ended_process() {
+  const pid_t ended = ::fork();
+  if (ended == 0) std::_Exit(0);
+  ::waitpid(ended, nullptr, 0);
+  return ended;
+}
+
+TEST(Eviction, TakesTheRoomOfAProcessThatHasEndedBeforeItsOwnPagesLeave) {
+  PartsRig rig({.limit = 64});
+  fill(rig, 8);
+  join_other(rig, ended_process(), rig.parts.state.budget.free());
+  EXPECT_TRUE(rig.parts.eviction.reserve(4));
+  EXPECT_EQ(rig.parts.state.budget.others(), 0U);
+  EXPECT_EQ(rig.count(Count::evictions), 0U);
+}
+
+TEST(Eviction, TakesTheRoomOfAProcessThatHasEndedInTheBackground) {
+  PartsRig rig({.limit = 128});
+  fill(rig, 40);
+  join_other(rig, ended_process(), rig.parts.state.budget.free());
+  EXPECT_TRUE(rig.parts.eviction.evict_in_background());
+  EXPECT_FALSE(rig.parts.eviction.evict_in_background());
+  EXPECT_EQ(rig.count(Count::evictions), 0U);
+}
+
+TEST(Eviction, AsksNowAndThenWhetherProcessesHaveEnded) {
+  PartsRig rig({.limit = 128});
+  fill(rig, 40);
+  join_other(rig, ::getppid(), rig.parts.state.budget.free());
+  int naps = 0;
+  EXPECT_TRUE(rig.parts.eviction.make_room(naps));
+  rig.control().members[1].process.store(ended_process());
+  EXPECT_TRUE(rig.parts.eviction.make_room(naps));
+  EXPECT_NE(rig.parts.state.budget.others(), 0U);
+  rig.memory().now += 20'000'000;
+  const std::uint64_t evictions = rig.count(Count::evictions);
+  EXPECT_TRUE(rig.parts.eviction.make_room(naps));
+  EXPECT_EQ(rig.parts.state.budget.others(), 0U);
+  EXPECT_EQ(rig.count(Count::evictions), evictions);
+}
+
+TEST(Eviction, TakesTheRoomOfAProcessThatEndsWhileItIsWaitedFor) {
   PartsRig rig({.limit = 64});
   fill(rig, 8);
   for (PageNumber page = 0; page < 8; ++page) rig.pages()[rig.place(page)].refuses_move = -EBUSY;
-  const pid_t ended = ::fork();
-  if (ended == 0) std::_Exit(0);
-  ASSERT_EQ(::waitpid(ended, nullptr, 0), ended);
-  join_other(rig, ended, rig.parts.state.budget.free());
+  join_other(rig, ::getppid(), rig.parts.state.budget.free());
+  int naps = 0;
+  EXPECT_TRUE(rig.parts.eviction.make_room(naps));
+  rig.control().members[1].process.store(ended_process());
   rig.pages().records = true;
   const std::uint64_t charged = rig.charged();
   EXPECT_TRUE(rig.parts.eviction.reserve(4, os::Waking::later));

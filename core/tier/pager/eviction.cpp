@@ -36,6 +36,7 @@ bool Eviction::evict_in_background() {
   const std::uint64_t least = std::max(state_.low_watermark(), wanted);
   if (forking_ || state_.keeps_near || budget.free() + recycled >= least) return false;
   if (granted_beyond_ != 0 && state_.memory().now_ns() < evicts_again_) return false;
+  if (reap_now_and_then()) return true;
   if (parts_.windows.close_surplus()) return true;
   // Where others share the budget, only a process that has more than a fair part gives way.
   if (wanted == 0 && budget.others() != 0 && budget.own() * budget.processes() <= budget.limit())
@@ -65,7 +66,7 @@ bool Eviction::reserve(std::uint64_t pages, os::Waking waking) {
 bool Eviction::make_room(int& naps, os::Waking waking) {
   constexpr int most_naps = 1000;  // others give way within a few
   constexpr int naps_between_rings = 16;
-  if (parts_.incoming.drop_recycled() || evict() != 0) return true;
+  if (reap_now_and_then() || parts_.incoming.drop_recycled() || evict() != 0) return true;
   if (!forking_ && parts_.children.reap()) return true;
   if (state_.budget.others() == 0) return false;
   if (naps == 0 && !others_.is_over(state_.memory().now_ns())) return false;
@@ -79,6 +80,20 @@ bool Eviction::make_room(int& naps, os::Waking waking) {
   if (naps % naps_between_rings == 1) bell_.wake_all();
   if (!state_.budget.reap()) nap();
   return true;
+}
+
+/// Gives up what processes of the tree that have ended still hold, before pages of this one leave;
+/// whether there were any. Asking whether each process has ended takes three system calls.
+bool Eviction::reap_now_and_then() {
+  const std::uint64_t begun = state_.memory().now_ns();
+  if (!all_live_.is_over(begun)) return false;
+  if (state_.budget.reap()) {
+    all_live_.succeed();
+    return true;
+  }
+  const std::uint64_t now = state_.memory().now_ns();
+  all_live_.fail(now, now - begun);
+  return false;
 }
 
 std::size_t Eviction::evict() {

@@ -77,6 +77,7 @@ class Eviction {
   [[nodiscard]] bool confirm_gone(os::Place at) const;
 
  private:
+  [[nodiscard]] bool reap_now_and_then();
   std::size_t displace_named(std::size_t most);
   void judge(std::size_t done, std::uint64_t refused, std::uint64_t begun);
   std::size_t displace_batch(std::size_t most, std::size_t& tries);
@@ -100,6 +101,7 @@ class Eviction {
   PageNumber behind_protected_ = no_page;  // follows a page that is protected otherwise, or locked
   Backoff immovable_{100'000};  // asking pages that could not leave
   Backoff others_{1'000'000'000};  // waiting for other processes
+  Backoff all_live_{20'000'000};  // asking whether processes have ended
   bool forking_ = false;
 };
 
