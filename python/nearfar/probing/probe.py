@@ -19,7 +19,7 @@ from nearfar.model import Model
 from nearfar.probing.findings import findings_of
 from nearfar.probing.points import resolved
 from nearfar.probing.probers import HOST, KERNEL, MODEL, RANGE, SEED, Asked, Prober, fitting
-from nearfar.results import Environment, ProbeResult, Target
+from nearfar.results import Environment, Finding, Observation, ProbeResult, Target
 
 Progress = Callable[[int, int], None]  # hundredths of the expected time: done, in all
 
@@ -61,6 +61,7 @@ def probe(
     chosen = _chosen(fitting(kind), probers)
     if isinstance(target, Host):
         _try(target)
+    named, circumstances = _named(target)
     seen = list(before.observations) if before is not None else []
     interrupted = False
     stages = _stages(chosen, kind)
@@ -76,16 +77,17 @@ def probe(
             seen = [one for one in seen if one.prober not in own_names]
             report = _reporter(progress, spent / whole, stage.seconds / whole)
             asked = Asked(target, stage.names, quick, own, report)
-            made, interrupted = stage.probers[0].load().play(asked)
+            made, interrupted = _played(stage, asked)
             seen += made
         spent += stage.seconds
-    named, circumstances = _named(target)
+    found, stopped = _found(seen)
+    interrupted = interrupted or stopped
     result = ProbeResult(
         target=named,
         environment=circumstances if before is None else before.environment,
         pattern={"kind": "probe", "probers": [one.name for one in chosen], "quick": quick},
         observations=tuple(seen),
-        findings=tuple(findings_of(seen)),
+        findings=tuple(found),
         interrupted=interrupted,
     )
     if interrupted:
@@ -104,6 +106,22 @@ def resume(target: Model | Host, before: ProbeResult, progress: Progress | None)
         raise InputError(f"resume: {named.spec} is no longer the model that was probed")
     probers, quick = before.pattern["probers"], bool(before.pattern.get("quick"))
     return probe(target, probers, quick=quick, progress=progress, before=before)
+
+
+def _played(stage: _Stage, asked: Asked) -> tuple[list[Observation], bool]:
+    """What the stage observes, and whether Ctrl-C ended it early: what it had before is kept."""
+    try:
+        return stage.probers[0].load().play(asked)
+    except KeyboardInterrupt:
+        return list(asked.before), True
+
+
+def _found(seen: Sequence[Observation]) -> tuple[list[Finding], bool]:
+    """The findings, and whether Ctrl-C came first: then none, and `infer` makes them later."""
+    try:
+        return findings_of(seen), False
+    except KeyboardInterrupt:
+        return [], True
 
 
 def _kind(target: Model | Host) -> str:

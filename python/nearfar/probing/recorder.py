@@ -35,7 +35,8 @@ class Recorder:
     def conduct(self, study: Study[Any]) -> Any:
         """Answers a study's requests until it ends; its outcome.
 
-        After Ctrl-C it ends early: every further request goes unanswered.
+        After Ctrl-C it ends early: every further request goes unanswered. While the study itself
+        infers, Ctrl-C ends it without an outcome.
         """
         try:
             request = next(study)
@@ -44,6 +45,9 @@ class Recorder:
                 request = study.throw(MissingError()) if seen is None else study.send(seen)
         except StopIteration as end:
             return end.value
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return None
 
     def _try(self, request: Request) -> Observation | None:
         key = request.key()

@@ -77,14 +77,18 @@ class Session:
     def conduct(
         self, stages: Sequence[Stage], quick: bool, repetitions: int, seconds: float
     ) -> None:
-        """Plays the stages one after the other, each in its share of the time."""
+        """Plays the stages one after the other, each in its share of the time. Ctrl-C ends it,
+        also where a stage infers from the observations what to ask next."""
         deadline = time.monotonic() + seconds
-        for left, stage in zip(range(len(stages), 0, -1), stages, strict=True):
-            if self.interrupted:
-                return
-            share = (deadline - time.monotonic()) / left
-            batch = stage(tuple(self.observations), quick)
-            self._measure(batch, repetitions, time.monotonic() + share)
+        try:
+            for left, stage in zip(range(len(stages), 0, -1), stages, strict=True):
+                if self.interrupted:
+                    return
+                share = (deadline - time.monotonic()) / left
+                batch = stage(tuple(self.observations), quick)
+                self._measure(batch, repetitions, time.monotonic() + share)
+        except KeyboardInterrupt:
+            self.interrupted = True
 
     def _measure(self, batch: Sequence[Experiment], repetitions: int, deadline: float) -> None:
         walks: list[list[Walked]] = [[] for _ in batch]

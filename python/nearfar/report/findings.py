@@ -20,6 +20,8 @@ def probe_text(result: ProbeResult) -> str:
         head = f"{result.target.spec}: what is inside ({result.target.mode}{quick})\n"
     if result.interrupted:
         head += "interrupted: only the experiments that were finished count\n"
+        if result.observations and not result.findings:
+            return head + "nothing inferred yet\n"
     return head + findings_text(result.findings)
 
 

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from nearfar.errors import InputError, Interrupted
-from nearfar.inference import STUDIES, infer
+from nearfar.inference import STUDIES, hierarchy, infer, study
 from nearfar.inference.orders import Spread, Steps, build, spread_of
 from nearfar.measuring.target import resolve
 from nearfar.probing.device import ModelDevice
 from nearfar.probing.probe import probe
 from nearfar.probing.probers import PROBERS, Prober
+from nearfar.probing.recorder import Recorder
 from nearfar.probing.sequences import probe_device
 from nearfar.results import Observation, ProbeResult, load
 from nearfar.results.files import parse, to_json
@@ -147,6 +148,22 @@ def test_an_interrupted_probe_keeps_what_it_has_and_says_the_rest_is_missing() -
     assert result.finding("buffer.1.entry").value == 256
     assert result.finding("levels").status == "not_identifiable"
     assert infer(result.observations) == list(result.findings)
+
+
+def test_ctrl_c_while_a_study_infers_keeps_what_was_observed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupt(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    device = Layered([Buffer(256, 16, 4, "lru", 50.0)])
+    monkeypatch.setattr(hierarchy, "study", interrupt)  # behind the study of the buffers
+    recorder = Recorder(device, quick=True)
+    assert recorder.conduct(study(["buffers"])) is None
+    assert recorder.interrupted
+    monkeypatch.undo()
+    found = {one.name: one for one in infer(recorder.observations)}
+    assert found["buffer.1.entry"].value == 256
 
 
 def test_an_interrupted_probe_of_a_target_hands_over_its_result(

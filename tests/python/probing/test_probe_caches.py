@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from conftest import Run
+from nearfar.inference import tlb
+from nearfar.inference.caches.plan import Experiment
 from nearfar.model import Model, load
 from nearfar.model.random.cpu import random_cpu_model
 from nearfar.probing.caches import observe
 from nearfar.probing.findings import findings_of
+from nearfar.probing.model_walk import CoreWalker
+from nearfar.probing.walk import Session
 from nearfar.results import Observation
 from nearfar.results.decode import decode, encode
 from nearfar.results.findings import Finding
@@ -70,6 +76,17 @@ def test_without_caches_none_are_claimed() -> None:
     seen = observed(load("optane-100").override("cpu.caches=false"))
     assert findings_of(seen) == []
     assert seen[0].pattern["refused"] == "cpu.caches=false: the core has no caches to walk"
+
+
+def test_ctrl_c_while_the_next_walks_are_chosen_keeps_those_that_were_made() -> None:
+    def interrupted(observations: Sequence[Observation], quick: bool) -> list[Experiment]:
+        del observations, quick
+        raise KeyboardInterrupt
+
+    session = Session(CoreWalker(load("optane-100")))
+    session.conduct((tlb.STAGES[0], interrupted, tlb.STAGES[0]), True, 1, math.inf)
+    assert session.interrupted
+    assert len(session.observations) == len(tlb.STAGES[0]((), True)) > 0
 
 
 def test_random_processors_are_possible_ones(tmp_path: Path) -> None:

@@ -109,6 +109,28 @@ def test_an_interrupted_probe_without_a_file_is_saved_where_it_says(
     assert isinstance(load(tmp_path / "nearfar-probe.json"), ProbeResult)
 
 
+def test_ctrl_c_while_findings_are_made_saves_a_file_to_infer_from_and_to_resume(
+    nearfar: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uninterrupted, part, rest = (tmp_path / f"{name}.json" for name in ("whole", "part", "rest"))
+    _, text, _ = nearfar("probe", MODEL, *FAST, "--json", uninterrupted)
+
+    def interrupt(*_: object) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(whole, "findings_of", interrupt)
+    status, out, err = nearfar("probe", MODEL, *FAST, "--json", part)
+    assert status == 130
+    assert out.endswith("nothing inferred yet\n")
+    assert f"continue with: nearfar probe --resume {part}" in err
+    monkeypatch.undo()
+
+    _, inferred, _ = nearfar("infer", part)
+    assert inferred.splitlines()[2:] == text.splitlines()[1:]  # behind what was probed, and how
+    assert nearfar("probe", "--resume", part, "--json", rest)[0] == 0
+    assert rest.read_bytes() == uninterrupted.read_bytes()
+
+
 def test_a_model_that_changed_is_not_resumed(
     nearfar: Run, refused: Callable[..., str], tmp_path: Path
 ) -> None:
@@ -176,6 +198,7 @@ class Played:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.order: list[str] = []
         self.stop_at = ""
+        self.abruptly = False  # where no stage looks for Ctrl-C
         monkeypatch.setattr(Prober, "load", self.load)
         monkeypatch.setattr(whole, "findings_of", tuple)
 
@@ -189,6 +212,8 @@ class Played:
         self.order += asked.probers
         asked.progress(0.5)
         stopped = self.stop_at in asked.probers
+        if stopped and self.abruptly:
+            raise KeyboardInterrupt
         return [] if stopped else [point(name) for name in asked.probers], stopped
 
 
@@ -231,6 +256,23 @@ def test_a_finished_stage_is_not_played_again(monkeypatch: pytest.MonkeyPatch) -
     assert played.order == MODEL_PROBERS[-2:]  # the last one seen may have been cut short
     assert [one.prober for one in result.observations] == MODEL_PROBERS
     assert not result.interrupted
+
+
+def test_ctrl_c_within_a_stage_keeps_the_stages_before_and_what_it_had(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    played = Played(monkeypatch)
+    target = load_target(MODEL)
+    played.stop_at = MODEL_PROBERS[-1]
+    with pytest.raises(Interrupted) as first:
+        conduct(target)
+    played.abruptly, played.stop_at = True, MODEL_PROBERS[-2]
+    with pytest.raises(Interrupted) as again:
+        whole.resume(target, first.value.result, None)
+    for stopped in (first, again):
+        kept = [one.prober for one in stopped.value.result.observations]
+        assert kept == MODEL_PROBERS[:-1]
+        assert stopped.value.result.interrupted
 
 
 def test_progress_only_grows_and_stays_below_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
