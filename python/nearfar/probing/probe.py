@@ -96,12 +96,17 @@ def probe(
 
 
 def resume(target: Model | Host, before: ProbeResult, progress: Progress | None) -> ProbeResult:
-    """Continue `before`, which `target` was probed for. Raises InputError if it has changed."""
+    """Continue `before`, which `target` was probed for. Raises InputError if it has changed, or
+    the machine or the version of nearfar has."""
     if not before.interrupted:
         return before
     named, circumstances = _named(target)
     if before.environment is None or before.target != named:
         raise InputError("resume: the file does not say what was probed")
+    for fact, called in (("version", "nearfar"), ("cpu", "processor")):
+        was, now = (getattr(one, fact) for one in (before.environment, circumstances))
+        if was != now:
+            raise InputError(f"resume: found a probe with {called} {was}, expected {now}")
     if circumstances.model_hash != before.environment.model_hash:
         raise InputError(f"resume: {named.spec} is no longer the model that was probed")
     probers, quick = before.pattern["probers"], bool(before.pattern.get("quick"))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from conftest import Run
-from nearfar.errors import Interrupted
+from nearfar.errors import InputError, Interrupted
 from nearfar.inference import STUDIES
 from nearfar.measuring.host.target import Host
 from nearfar.model import load_target
@@ -143,6 +144,20 @@ def test_a_model_that_changed_is_not_resumed(
     assert refused("probe", "--resume", str(saved)) == (
         "resume: model:optane-100 is no longer the model that was probed"
     )
+
+
+def test_a_probe_of_another_machine_or_version_is_not_resumed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    played = Played(monkeypatch)
+    played.stop_at = "ict"
+    with pytest.raises(Interrupted) as stopped:
+        conduct(Host())
+    before = stopped.value.result
+    for fact, called in (("cpu", "processor"), ("version", "nearfar")):
+        other = replace(before, environment=replace(before.environment, **{fact: "X 1"}))
+        with pytest.raises(InputError, match=f"resume: found a probe with {called} X 1, expected"):
+            whole.resume(Host(), other, None)
 
 
 @pytest.mark.parametrize(
