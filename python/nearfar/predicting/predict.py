@@ -122,10 +122,12 @@ class _Prediction:
 
     def _take(self, before: PredictionResult) -> None:
         """What was finished before, where it is of the same work."""
-        for name in ("cpu", "model_hash"):
-            mine, theirs = (getattr(one.environment, name) for one in (self._head, before))
-            if mine != theirs:
-                raise InputError(f"resume: found a result of {name} {theirs}, expected {mine}")
+        mine, theirs = (_circumstances(one) for one in (self._head, before))
+        for name, value in mine.items():
+            if theirs[name] != value:
+                raise InputError(
+                    f"resume: found a result of {name} {theirs[name]}, expected {value}"
+                )
         for one in before.programs:
             mine_begun = self._found.get(one.name)
             if mine_begun is None or one.problem is not None:
@@ -264,6 +266,18 @@ def _check(options: PredictOptions) -> None:
         value = getattr(options, name)
         if value is not None and value < least:
             raise InputError(f"{name}: found {value}, expected {least} or more")
+
+
+def _circumstances(result: PredictionResult) -> Mapping[str, str | None]:
+    """All but the programs themselves that their times depend on."""
+    return {
+        "nearfar": result.environment.version,
+        "cpu": result.environment.cpu,
+        "model_hash": result.environment.model_hash,
+        "compiler": result.compiler,
+        "qemu": result.qemu,
+        "pages": result.pages,
+    }
 
 
 def _here(simulated: Environment) -> Environment:

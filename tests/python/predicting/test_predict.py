@@ -262,6 +262,21 @@ def test_a_prediction_of_another_machine_is_not_continued(make: Make) -> None:
         predict("model:ddr4-2400", options(folder), before=whole)
 
 
+@pytest.mark.usefixtures("quiet")
+def test_a_prediction_with_other_tools_is_not_continued(make: Make) -> None:
+    folder = make(adds=ADDS)
+    whole = predict(TARGET, options(folder))
+    older = replace(whole.environment, version="0.0.1")
+    for before, problem in (
+        (replace(whole, environment=older), "nearfar 0.0.1"),
+        (replace(whole, compiler="tcc 0.9"), "compiler tcc 0.9"),
+        (replace(whole, qemu="1.0"), "qemu 1.0"),
+        (replace(whole, pages="huge"), "pages huge"),
+    ):
+        with pytest.raises(InputError, match=f"resume: found a result of {problem}, expected"):
+            predict(TARGET, options(folder), before=before)
+
+
 @pytest.mark.parametrize(
     ("manifest", "problem"),
     [
