@@ -1,12 +1,16 @@
 // What looks at page tables become: dense numbers, what has changed, and a pace.
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <string>
 #include <vector>
 
 #include "tier/swap/image.h"
+#include "tier/swap/monitor.h"
 #include "tier/swap/pace.h"
 
 namespace nearfar::tier::swap {
@@ -115,6 +119,56 @@ TEST_F(ImageTest, ALookAtThisProcessFindsThePagesThatItTouched) {
     EXPECT_FALSE(looked);
   }
   tier::os::unmap(place, 2 * Groups::bytes);
+}
+
+/// A child that waits for its end.
+pid_t child() {
+  const pid_t made = ::fork();
+  if (made == 0) {
+    for (;;) ::pause();
+  }
+  return made;
+}
+
+/// Its parent still finds it afterwards.
+void end(pid_t process) {
+  siginfo_t ended{};
+  ::kill(process, SIGKILL);
+  ::waitid(P_PID, static_cast<id_t>(process), &ended, WEXITED | WNOWAIT);
+}
+
+TEST(Process, OneThatHasEndedHasNoPagesToLookAt) {
+  const pid_t ended = child();
+  EXPECT_EQ(os::open_page_map(ended).open(), os::open_page_map(::getpid()).open());
+  end(ended);
+  EXPECT_FALSE(os::open_page_map(ended).open());
+  EXPECT_FALSE(os::Process(ended).look(0, os::memory_end, [](const os::Run&) { FAIL(); }));
+  ::waitpid(ended, nullptr, 0);
+}
+
+TEST(Monitor, PagesOfAProcessThatHasEndedDoNotCountAsTakenOut) {
+  if (os::can_look() != 0) GTEST_SKIP() << "the kernel does not tell of pages";
+  constexpr std::size_t shared = 4096;  // pages, which nothing takes out of RAM
+  const os::Place place{tier::os::reserve(shared * page)};
+  ASSERT_NE(place, 0U);
+  for (std::size_t i = 0; i < shared; ++i) *tier::os::pointer<volatile char>(place + i * page) = 1;
+  const pid_t ended = child();
+  const pid_t other = child();
+  Monitor::Options options;
+  options.policy = "fifo";
+  options.limit_pages = std::uint64_t{1} << 20U;
+  options.launcher = ::getpid();
+  options.program = ended;
+  Monitor monitor(options);
+  while (monitor.counts().seen.first_touches < 2 * shared) ::sched_yield();
+  end(ended);
+  monitor.set_limit(64);
+  while (monitor.counts().evictions_asked == 0) ::sched_yield();
+  monitor.stop();
+  EXPECT_LT(monitor.counts().evictions, monitor.counts().evictions_asked / 2);
+  end(other);
+  for (const pid_t process : {ended, other}) ::waitpid(process, nullptr, 0);
+  tier::os::unmap(place, shared * page);
 }
 
 TEST(Pace, TheMonitorKeepsMoreRoomTheMoreComesIn) {

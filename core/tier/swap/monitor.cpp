@@ -151,7 +151,11 @@ void Monitor::look() {
     one->image.begin();
     const bool seen =
         one->process.look(0, os::memory_end, [&](const os::Run& run) { one->image.add(run); });
-    if (seen) one->image.end(counts_.seen);
+    if (seen) {
+      one->image.end(counts_.seen);
+    } else {
+      one->image.clear();  // a process that has ended may be listed for long
+    }
   }
 }
 
@@ -206,14 +210,14 @@ void Monitor::take_out(Watched& watched, std::span<const Victim> victims) {
 void Monitor::check(Watched& watched, std::span<const Victim> victims) {
   std::uint64_t stayed = 0;
   const os::Place base = groups_.of(victims.front().page).base;
-  watched.process.look(
+  const bool seen = watched.process.look(
       victims.front().at, victims.back().at + os::page_bytes, [&](const os::Run& run) {
         for (os::Place at = run.begin; run.present && at < run.end; at += os::page_bytes) {
           stayed |= std::uint64_t{1} << (at - base) / os::page_bytes;
         }
       });
   for (const Victim& one : victims) {
-    if ((stayed >> Groups::which(one.page) & 1U) != 0) {
+    if (!seen || (stayed >> Groups::which(one.page) & 1U) != 0) {
       policy_->refused(one.page);
     } else {
       watched.image.left(one.page);

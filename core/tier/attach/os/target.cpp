@@ -124,9 +124,7 @@ bool Target::has_ended() const {
 }
 
 bool Target::look(const std::function<void(const Run&)>& found) {
-  // Opened anew each time: after exec an open one still tells of the memory that was.
-  const swap::os::Descriptor pages(
-      call(__NR_openat, AT_FDCWD, word(path("pagemap").c_str()), O_RDONLY | O_CLOEXEC));
+  const swap::os::Descriptor pages = swap::os::open_page_map(process_);
   if (has_ended() || !pages.open()) return false;
   find_areas();
   std::array<os::ScannedRegion, 512> regions;

@@ -51,11 +51,19 @@ Descriptor::~Descriptor() {
   if (number_ >= 0) call(__NR_close, number_);
 }
 
+Descriptor open_page_map(pid_t process) {
+  Descriptor pages = open_read(path_of(process, "pagemap"));
+  std::uint64_t first = 0;
+  // Of a process without memory, reading tells so; PAGEMAP_SCAN crashes Linux 6.7 to 6.15.
+  const bool has_memory =
+      pages.open() && call(__NR_pread64, pages.number(), word(&first), sizeof first, 0) > 0;
+  return has_memory ? std::move(pages) : Descriptor();
+}
+
 Process::Process(pid_t number) : number_(number), handle_(call(__NR_pidfd_open, number, 0)) {}
 
 bool Process::look(Place begin, Place end, const std::function<void(const Run&)>& found) const {
-  // Opened anew each time: after exec an open one still tells of the memory that was.
-  const Descriptor pages = open_read(path_of(number_, "pagemap"));
+  const Descriptor pages = open_page_map(number_);
   if (!pages.open()) return false;
   std::array<ScannedRegion, 512> regions;
   PageScan scan{};

@@ -32,6 +32,10 @@ class Descriptor {
   int number_;
 };
 
+/// Opens what the kernel tells of a process's pages, unless the process ends and has no memory any
+/// more. To be opened anew for each look: after exec, an open one still tells of the memory before.
+[[nodiscard]] Descriptor open_page_map(pid_t process);
+
 /// Neighbouring anonymous pages that are all in RAM, or all in swap.
 struct Run {
   Place begin = 0;
