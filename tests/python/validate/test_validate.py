@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import statistics
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ from hypothesis import strategies as some
 import nearfar
 from nearfar import InputError, Interrupted
 from nearfar.measuring import Chase, Stream
-from nearfar.results import ComparedSeries, ValidationResult
+from nearfar.results import ComparedSeries, ValidationResult, save
 from nearfar.simulate.validation.accuracy import SHARE, abs_log, accuracy, ceiling, score
 from nearfar.simulate.validation.datasets import DATASETS, GROUPS, choose
+from nearfar.simulate.validation.tables import Tables, shipped
 from nearfar.simulate.validation.validate import QUICK_POINTS, select
 from standin import LOAD_NS, OVERWRITE_NS, STALL_EVERY, STALL_NS, STORE_NS, StandIn
 
@@ -286,6 +288,9 @@ def test_only_local_persistent_memory_of_a_sweep_is_compared(core: StandIn, tmp_
     assert [p.real for s in found.values() for p in s.points] == [pytest.approx(1048.576e6 / 1e9)]
 
 
+CHASE = "dimms,region_B,block_B,write_ns_per_CL,read_ns_per_CL\n1,{},80\n"
+
+
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
@@ -293,6 +298,11 @@ def test_only_local_persistent_memory_of_a_sweep_is_compared(core: StandIn, tmp_
             "dimms,region_B,block_B,write_ns_per_CL,read_ns_per_CL\n1,4096,64,fast,80\n",
             "t.csv: write_ns_per_CL is 'fast', expected a number",
         ),
+        (CHASE.format("4096,64,nan"), "write_ns_per_CL is 'nan', expected a number"),
+        (CHASE.format("4096,64,0"), "write_ns_per_CL is '0', expected a number above 0"),
+        (CHASE.format("4096,64,-5"), "write_ns_per_CL is '-5', expected a number above 0"),
+        (CHASE.format("inf,64,70"), "region_B is 'inf', expected a number"),
+        (CHASE.format("4096.5,64,70"), "region_B is '4096.5', expected a whole number from 0"),
         (
             "dimms,region_B,block_B,write_ns_per_CL,read_ns_per_CL\n1,4096,64\n",
             "t.csv:2: expected 5 cells",
@@ -307,6 +317,41 @@ def test_a_bad_table_is_one_clear_error(
     with pytest.raises(InputError) as error:
         validated(core, f"{tmp_path},chase-1dimm-64")
     assert complaint in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "table", "column"),
+    [
+        ("bandwidth-1dimm", "optane_study_bandwidth", "ewr"),
+        ("perma-6dimm", "perma_single", "threads"),
+        ("replacement", "sec23_rmw_replacement_same_order", "Iteration"),
+    ],
+)
+def test_a_cell_that_would_divide_by_zero_is_named(dataset: str, table: str, column: str) -> None:
+    found = shipped().named(table)
+    assert found is not None
+    rows = [{**row, column: "0"} if row.get(column) else row for row in found.rows]
+    with pytest.raises(InputError, match=rf"^{table}\.csv: {column} is '0', expected"):
+        DATASETS[dataset].build(Tables([replace(found, rows=rows)], "here"))
+
+
+@pytest.mark.parametrize("rows", ["", "98,70\n", "98,70\n198,50000\n298,70\n"])
+def test_overwrites_without_stalls_are_one_clear_error(tmp_path: Path, rows: str) -> None:
+    (tmp_path / "t.csv").write_text(f"iteration,ns\n{rows}")
+    with pytest.raises(InputError, match=r"t\.csv: found \d ordinary writes and \d stalls"):
+        select([str(tmp_path), "overwrite"], "nvdimm")
+
+
+def test_a_saved_measurement_of_no_time_is_refused_before_anything_runs(
+    core: StandIn, tmp_path: Path
+) -> None:
+    file = tmp_path / "chase.json"
+    measured = nearfar.measure(MODEL, Chase(region="4KiB"), core=core)
+    save(replace(measured, points=[replace(measured.points[0], ns_per_line=0.0)]), file)
+    asked = len(core.asked)
+    with pytest.raises(InputError, match=r"chase:.*: region 4096 B was measured as 0 ns, expected"):
+        validated(core, str(file))
+    assert len(core.asked) == asked
 
 
 def test_an_empty_folder_is_refused(core: StandIn, tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from nearfar.errors import InputError
 from nearfar.measuring.patterns import Pattern
+from nearfar.simulate.validation.accuracy import SHARE
 from nearfar.simulate.validation.tables import Row
 from nearfar.simulate.walk import Played
 
@@ -76,7 +78,11 @@ class HardwarePoint:
 
 @dataclass(frozen=True)
 class Series:
-    """Measurements that belong on one curve, in the order of the axis."""
+    """Measurements that belong on one curve, in the order of the axis.
+
+    Raises InputError for a measurement that is not above zero, as no accuracy is relative to it;
+    shares may be zero.
+    """
 
     name: str
     title: str
@@ -86,3 +92,11 @@ class Series:
     x_name: str = ""
     x_unit: str = ""
     ordered: bool = False  # which of any two points is the larger is judged, too
+
+    def __post_init__(self) -> None:
+        for point in self.points:
+            if not (point.real > 0 or (point.unit == SHARE and point.real == 0)):
+                raise InputError(
+                    f"{self.name}: {point.label} was measured as {point.real:g} {point.unit}, "
+                    "expected more than 0"
+                )

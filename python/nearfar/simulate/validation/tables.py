@@ -7,6 +7,7 @@ The same readers serve the figures that come with nearfar and any folder a user 
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
@@ -27,17 +28,35 @@ class Table:
     rows: Sequence[Row]
 
     def number(self, row: Row, column: str) -> float:
-        """A cell as a number. Raises InputError naming the table and the column."""
+        """A cell as a finite number. Raises InputError naming the table and the column."""
         try:
-            return float(row[column])
+            value = float(row[column])
         except ValueError:
-            raise InputError(
-                f"{self.name}.csv: {column} is {row[column]!r}, expected a number"
-            ) from None
+            value = math.nan
+        self._expect(math.isfinite(value), row, column, "a number")
+        return value
+
+    def positive(self, row: Row, column: str) -> float:
+        """The same of a time, a rate or what divides: it is above zero."""
+        value = self.number(row, column)
+        self._expect(value > 0, row, column, "a number above 0")
+        return value
 
     def whole(self, row: Row, column: str) -> int:
-        """A cell as a whole number."""
-        return int(self.number(row, column))
+        """A cell as a whole number from 0. Raises InputError as `number` does."""
+        value = self.number(row, column)
+        self._expect(value >= 0 and value == int(value), row, column, "a whole number from 0")
+        return int(value)
+
+    def count(self, row: Row, column: str) -> int:
+        """The same from 1."""
+        value = self.whole(row, column)
+        self._expect(value > 0, row, column, "a whole number from 1")
+        return value
+
+    def _expect(self, holds: bool, row: Row, column: str, expected: str) -> None:
+        if not holds:
+            raise InputError(f"{self.name}.csv: {column} is {row[column]!r}, expected {expected}")
 
 
 class Tables:

@@ -65,7 +65,7 @@ def series(tables: Tables, memory: str) -> list[Series]:
             points.setdefault(what, []).append(
                 HardwarePoint(
                     label=f"{_op(row)}, {dimms[1]} channel{'s' if dimms[1] > 1 else ''}",
-                    real=table.number(row, "value"),
+                    real=table.positive(row, "value"),
                     unit="ns" if what == "latency" else "GB/s",
                     job=job,
                     quantity="ns_per_line" if what == "latency" else "peak_gb_per_s",

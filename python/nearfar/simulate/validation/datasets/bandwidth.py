@@ -76,7 +76,7 @@ def series(tables: Tables, dimms: int) -> list[Series]:
                 points.setdefault("amplification", []).append(
                     HardwarePoint(
                         f"{op}, {label}",
-                        1 / table.number(row, "ewr"),
+                        1 / table.positive(row, "ewr"),
                         "x",
                         job,
                         "write_amplification",

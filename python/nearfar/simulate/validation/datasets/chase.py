@@ -48,7 +48,7 @@ def series(tables: Tables, dimms: int, block: int) -> list[Series]:
                     HardwarePoint(
                         label=f"region {size(region)}",
                         x=region,
-                        real=table.number(row, column),
+                        real=table.positive(row, column),
                         unit="ns/line",
                         job=job,
                         quantity=f"ns_per_line:{op}",

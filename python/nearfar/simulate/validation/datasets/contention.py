@@ -51,7 +51,7 @@ def _median(tables: Tables, name: str) -> float:
     table = tables.named(name)
     if table is None:
         return 0.0
-    return statistics.median(table.number(row, "value_cycles_or_count") for row in table.rows)
+    return statistics.median(table.positive(row, "value_cycles_or_count") for row in table.rows)
 
 
 def _job(other: str) -> Job:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import statistics
 
+from nearfar.errors import InputError
 from nearfar.results.wording import size
 from nearfar.simulate.validation.accuracy import SHARE
 from nearfar.simulate.validation.quantities import WALK
@@ -34,6 +35,11 @@ def capacity(tables: Tables) -> list[Series]:
         if _FITS_FIRST not in clean or _FITS_SECOND not in clean:
             continue
         low, high = clean[_FITS_FIRST], clean[_FITS_SECOND]
+        if low >= high:
+            raise InputError(
+                f"{table.name}.csv: avg_latency_cycles is {low:g} in regions of {_FITS_FIRST} and "
+                f"of {_FITS_SECOND} B, expected that the larger takes longer"
+            )
         points = tuple(
             HardwarePoint(
                 label=f"{size(table.whole(row, 'region_B'))}, {_words(row)}",
@@ -101,13 +107,13 @@ def replacement(tables: Tables) -> list[Series]:
             continue
         points = tuple(
             HardwarePoint(
-                label=f"{table.whole(row, 'Iteration')} blocks",
+                label=f"{table.count(row, 'Iteration')} blocks",
                 real=table.number(row, "Rate"),
                 unit=SHARE,
-                job=_in_turn(table.whole(row, "Iteration"), stride, other),
+                job=_in_turn(table.count(row, "Iteration"), stride, other),
                 quantity=WALK,
                 between=(_in_turn(few, stride, other), _in_turn(many, stride, other)),
-                x=table.whole(row, "Iteration"),
+                x=table.count(row, "Iteration"),
                 curve=buffer,
                 rows=(row,),
             )

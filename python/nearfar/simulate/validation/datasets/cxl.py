@@ -38,11 +38,11 @@ def device(tables: Tables) -> list[Series]:
 def _point(table: Table, row: Row, idle: bool) -> HardwarePoint:
     if idle:
         pattern = Chase(op="load", region="256MiB", lines=16384, whole=False, fence="none")
-        real = table.number(row, "value")
+        real = table.positive(row, "value")
         job = Job(pattern, cost=16384)
         return HardwarePoint("idle read", real, "ns", job, "ns_per_line", rows=(row,))
     job = Job(read_all(_THREADS), cost=131072)
-    real = table.number(row, "value") / 1000
+    real = table.positive(row, "value") / 1000
     return HardwarePoint("reads by all", real, "GB/s", job, "gb_per_s", rows=(row,))
 
 

@@ -97,7 +97,7 @@ def _amplification(table: Table, row: Row, dimms: int) -> HardwarePoint:
     point = _point(table, row, dimms)
     return HardwarePoint(
         label=point.label,
-        real=1 / table.number(row, "ewr"),
+        real=1 / table.positive(row, "ewr"),
         unit="x",
         job=point.job,
         quantity="write_amplification",

@@ -155,7 +155,7 @@ def _remote(table: Table, row: Row) -> tuple[str, HardwarePoint] | None:
     job = Access(order, op, dram=dram, remote=True).job()
     base = Access(order, op, dram=dram).job()
     label = f"{'DRAM' if dram else '3D XPoint'} {order} {op}"
-    return "remote", _ratio(label, table.number(row, "value"), job, base, row)
+    return "remote", _ratio(label, table.positive(row, "value"), job, base, row)
 
 
 def _split(name: str) -> tuple[str, str]:

@@ -100,7 +100,7 @@ def _family(table: Table, name: str, source: str) -> list[Series]:
 
 
 def _rate(table: Table, row: Row) -> _Rate:
-    return _Rate(table.number(row, "bandwidth_gb_s"), table.number(row, "latency_ns"), row)
+    return _Rate(table.number(row, "bandwidth_gb_s"), table.positive(row, "latency_ns"), row)
 
 
 def _idle(rate: _Rate, label: str, job: Job) -> HardwarePoint:

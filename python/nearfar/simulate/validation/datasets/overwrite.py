@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import statistics
 
+from nearfar.errors import InputError
 from nearfar.measuring.patterns import Overwrite
 from nearfar.measuring.stalls import intervals, stalls, variation
 from nearfar.simulate.validation.series import HardwarePoint, Job, Series
@@ -45,11 +46,16 @@ def _sample_tables(tables: Tables) -> list[tuple[Table, str]]:
 
 def _points(table: Table, column: str, writes: int) -> tuple[HardwarePoint, ...]:
     job = Job(Overwrite(writes=writes), overrides=(("channels", "1"),), cost=4 * writes)
-    samples = [table.number(row, column) for row in table.rows]
+    ordinary = [table.positive(row, column) for row in table.rows if _regular(table, row)]
+    samples = [table.positive(row, column) for row in table.rows]
     at = [table.whole(row, "iteration") for row in table.rows]
-    slow = stalls(samples)
+    slow = stalls(samples) if ordinary else []
     gaps = intervals([at[i] for i in slow])
-    ordinary = [table.number(row, column) for row in table.rows if _regular(table, row)]
+    if not ordinary or len(gaps) < 2:
+        raise InputError(
+            f"{table.name}.csv: found {len(ordinary)} ordinary writes and {len(slow)} stalls, "
+            "expected one and three, or more"
+        )
     return (
         HardwarePoint(
             "median write",

@@ -107,14 +107,14 @@ def _wanted(row: Row, machine: str) -> bool:
 
 
 def _point(table: Table, row: Row, machine: str) -> HardwarePoint:
-    access = table.whole(row, "access_size_B")
-    threads = table.whole(row, "threads")
+    access = table.count(row, "access_size_B")
+    threads = table.count(row, "threads")
     op = OPERATIONS[row["operation"], row["persist_instruction"]]
     area = table.whole(row, "memory_range_B") // threads // access * access
     pattern = perma_stream(op, access, threads, area, random=row["exec_mode"] == "random")
     return HardwarePoint(
         label=f"{size(access)}, {threads} thread{'s' if threads > 1 else ''}",
-        real=table.number(row, "bandwidth_GiBps") * GIB_PER_S,
+        real=table.positive(row, "bandwidth_GiBps") * GIB_PER_S,
         unit="GB/s",
         job=Job(
             pattern,

@@ -51,13 +51,13 @@ _LONGEST = 512  # bytes read, whatever is asked for: 1 KiB takes no longer
 
 
 def _point(table: Table, row: Row, machine: str, op: str, access: int) -> HardwarePoint:
-    threads = table.whole(row, "threads")
+    threads = table.count(row, "threads")
     access = min(access, _LONGEST)
     area = table.whole(row, "memory_range_B") // threads // access * access
     pattern = perma_stream(op, access, threads, area, random=True)
     return HardwarePoint(
         label=f"{row['benchmark']}, {size(access)}, {threads} thread{'s' if threads > 1 else ''}",
-        real=table.number(row, "ops_per_s") * access / 1e9,
+        real=table.positive(row, "ops_per_s") * access / 1e9,
         unit="GB/s",
         job=Job(
             pattern,

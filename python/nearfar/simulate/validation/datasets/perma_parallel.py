@@ -52,7 +52,7 @@ def series(tables: Tables) -> list[Series]:
 
 
 def _point(table: Table, row: Row, dimms: int) -> HardwarePoint:
-    threads, access = table.whole(row, "threads"), table.whole(row, "access_size_B")
+    threads, access = table.count(row, "threads"), table.count(row, "access_size_B")
     op = OPERATIONS[row["operation"], row["persist_instruction"]]
     area = _RANGE // threads // access * access
     pattern = perma_stream(op, access, threads, area, random=row["exec_mode"] == "random")
@@ -61,7 +61,7 @@ def _point(table: Table, row: Row, dimms: int) -> HardwarePoint:
     ((other, (others, _)),) = json.loads(row[OTHERS]).items()
     return HardwarePoint(
         label=f"{size(access)}, {threads} threads beside {others} of {other}",
-        real=table.number(row, "bandwidth_GiBps") * GIB_PER_S,
+        real=table.positive(row, "bandwidth_GiBps") * GIB_PER_S,
         unit="GB/s",
         job=Job(
             pattern,

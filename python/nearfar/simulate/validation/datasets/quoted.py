@@ -83,7 +83,7 @@ def series(tables: Tables, machine: str) -> list[Series]:
             points.append(
                 HardwarePoint(
                     label=f"{row['system'].partition(' (')[0]}: {metric}, {conditions}",
-                    real=table.number(row, "value") * unit,
+                    real=table.positive(row, "value") * unit,
                     unit=row["unit"],
                     job=job(),
                     quantity=quantity,

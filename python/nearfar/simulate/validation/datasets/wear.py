@@ -55,7 +55,7 @@ def _spread(label: str, values: list[float], share: int, job: Job, quantity: str
 
 
 def _values(table: Table) -> list[float]:
-    return [table.number(row, "value_cycles_or_count") for row in table.rows]
+    return [table.positive(row, "value_cycles_or_count") for row in table.rows]
 
 
 def _percentile(values: list[float], share: int) -> float:
