@@ -4,6 +4,7 @@ that a trace does not let anyone measure.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import struct
@@ -15,6 +16,7 @@ import pytest
 import nearfar
 from conftest import Run
 from nearfar import InputError
+from nearfar.simulate.traces.unpack import pieces
 
 DRAM = "model:ddr4-2666"
 BUS = 21.33  # GB/s of DDR4-2666
@@ -267,3 +269,22 @@ def test_a_header_that_is_no_text_is_shown_in_escapes(nearfar: Run, tmp_path: Pa
     status, text, _ = nearfar("trace", "info", trace)
     assert status == 0
     assert r"a\xdcb" in text
+
+
+# Packed files
+
+
+@pytest.mark.parametrize("packing", ["gzip", "bz2", "lzma", "zstandard"])
+def test_a_file_however_tightly_packed_is_unpacked_some_of_it_at_a_time(
+    tmp_path: Path, packing: str
+) -> None:
+    packer = importlib.import_module(packing)
+    content = bytes(96 << 20)
+    trace = written(tmp_path, packer.compress(content) + packer.compress(b"end"), "t.packed")
+    sizes, end = [], b""
+    for piece in pieces(trace):
+        sizes.append(len(piece))
+        end = piece[-3:]
+    assert sum(sizes) == len(content) + 3
+    assert end == b"end"
+    assert max(sizes) <= 32 << 20

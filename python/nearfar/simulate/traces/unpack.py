@@ -17,6 +17,8 @@ from nearfar.errors import InputError, file_error
 from nearfar.measuring.run import Progress
 
 PIECE = 1 << 20  # bytes
+# Of a packed file at a time: zstandard makes up to 128 KiB of 4 bytes, and all of it at once.
+_PACKED = 1024
 
 _GZIP = b"\x1f\x8b"
 _ZSTANDARD = b"\x28\xb5\x2f\xfd"
@@ -49,16 +51,6 @@ def exact_end(reader: TraceReader) -> Iterator[None]:
         raise
 
 
-class _Unpacker(Protocol):
-    """The common part of the decompression objects of zlib, zstandard and lzma."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, /) -> bytes: ...
-
-
 def pieces(path: str | Path, progress: Progress | None = None) -> Iterator[bytes]:
     """The unpacked content of `path`; `progress` is told how much of the file is used up.
 
@@ -68,7 +60,7 @@ def pieces(path: str | Path, progress: Progress | None = None) -> Iterator[bytes
     try:
         with Path(path).open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            for piece in _unpacked(path, file):
+            for piece in _joined(_unpacked(path, file)):
                 yield piece
                 if progress is not None and size:  # a pipe has no size
                     progress(min(file.tell(), size), size)
@@ -76,8 +68,28 @@ def pieces(path: str | Path, progress: Progress | None = None) -> Iterator[bytes
         raise file_error(path, error) from None
 
 
+def _joined(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """Pieces as long as they should be, of parts that may be short; all that comes before an
+    error, too."""
+    held: list[bytes] = []
+    size = 0
+    try:
+        for part in parts:
+            held.append(part)
+            size += len(part)
+            if size >= PIECE:
+                yield b"".join(held)
+                held, size = [], 0
+    except InputError:
+        if held:
+            yield b"".join(held)
+        raise
+    if held:
+        yield b"".join(held)
+
+
 def _unpacked(path: str | Path, file: BinaryIO) -> Iterator[bytes]:
-    start = file.read(PIECE)
+    start = file.read(_PACKED)
     if not start:
         raise InputError(f"{path}: empty file, expected a trace")
     if start.startswith(_GZIP):
@@ -99,26 +111,37 @@ def _unpacked(path: str | Path, file: BinaryIO) -> Iterator[bytes]:
 def _stream(path: str | Path, file: BinaryIO, start: bytes, packing: str) -> Iterator[bytes]:
     """All packings allow several members one after another; each must be whole."""
     unpacker = _unpacker(packing)
-    piece = start
+    packed = start
     empty = True
-    while piece:
+    while packed:
         try:
-            unpacked = unpacker.decompress(piece)
+            for unpacked in _expanded(unpacker, packing, packed):
+                empty = empty and not unpacked
+                yield unpacked
         except Exception as error:
             raise InputError(f"{path}: damaged {packing} file: {error}") from None
-        if unpacked:
-            empty = False
-            yield unpacked
-        if unpacker.eof:
-            piece = unpacker.unused_data or file.read(PIECE)
-            if piece:
-                unpacker = _unpacker(packing)
-        else:
-            piece = file.read(PIECE)
+        packed = unpacker.unused_data if unpacker.eof else b""
+        packed = packed or file.read(_PACKED)
+        if unpacker.eof and packed:
+            unpacker = _unpacker(packing)
     if not unpacker.eof:
         raise TruncatedError(f"{path}: truncated {packing} file")
     if empty:
         raise InputError(f"{path}: {packing} file without content, expected a trace")
+
+
+def _expanded(unpacker: Any, packing: str, packed: bytes) -> Iterator[bytes]:
+    """What `packed` holds up to the end of its member, not much at a time."""
+    if packing == "zstandard":
+        yield unpacker.decompress(packed)
+    elif packing == "gzip":
+        while packed and not unpacker.eof:
+            yield unpacker.decompress(packed, PIECE)
+            packed = unpacker.unconsumed_tail
+    else:
+        yield unpacker.decompress(packed, PIECE)
+        while not (unpacker.eof or unpacker.needs_input):
+            yield unpacker.decompress(b"", PIECE)
 
 
 def _members(path: str | Path, file: BinaryIO) -> Iterator[bytes]:
@@ -142,7 +165,7 @@ def _members(path: str | Path, file: BinaryIO) -> Iterator[bytes]:
         raise InputError(f"{path}: zip file without content, expected a trace")
 
 
-def _unpacker(packing: str) -> _Unpacker:
+def _unpacker(packing: str) -> Any:
     if packing == "gzip":
         return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     if packing == "bzip2":
