@@ -29,7 +29,8 @@ constexpr std::uint64_t most_intervals = 1'000'000;
 class TraceClock {
  public:
   /// Throws InputError for a trace that does not say.
-  explicit TraceClock(const trace::Reader& reader) : timing_(reader.timing()) {
+  explicit TraceClock(const trace::Reader& reader)
+      : timing_(reader.timing()), name_(reader.name()) {
     const trace::Format* format = trace::find_format(reader.format_name());
     const std::string name = reader.name() + ": found ";
     if (format != nullptr && !format->timed) {
@@ -49,7 +50,9 @@ class TraceClock {
     }
   }
 
+  /// Throws InputError for a time that cannot be counted.
   Tick at(const trace::Record& record) {
+    if (record.cycles > latest.ps() / timing_.clock_ps) refuse(record.cycles);
     const Tick gap = record.cycles * Tick(timing_.clock_ps);
     if (timing_.counts == trace::Counts::instructions) {
       if (record.thread >= threads_.size()) threads_.resize(record.thread + std::size_t{1});
@@ -57,6 +60,7 @@ class TraceClock {
     } else {
       now_ = record.absolute ? max(now_, gap) : now_ + gap;
     }
+    if (now_ > latest) refuse(record.cycles);
     return now_;
   }
   [[nodiscard]] bool is_of_program_alone() const {
@@ -64,7 +68,16 @@ class TraceClock {
   }
 
  private:
+  static constexpr Tick latest{Tick::never().ps() / 2};
+
+  [[noreturn]] void refuse(std::uint64_t cycles) const {
+    throw InputError(name_ + ": found a record " + std::to_string(cycles) + " cycles of " +
+                     std::to_string(timing_.clock_ps) +
+                     " ps away, expected the trace to end within 106 days");
+  }
+
   trace::Timing timing_;
+  std::string name_;
   Tick now_{};
   std::vector<Tick> threads_;
 };
@@ -156,14 +169,15 @@ class BoundTouches {
     records_.clear();
   }
   void add(const trace::Record& record, Tick at) {
+    if (at / touches_.interval() >= most_intervals) {
+      throw InputError("--interval: found more than " + std::to_string(most_intervals) +
+                       " intervals in the trace, expected fewer; give a longer one");
+    }
     const bool write = record.access != trace::Access::read;
     const std::uint64_t last = (record.address + (record.size - 1)).block(line_bytes);
     for (std::uint64_t line = record.address.block(line_bytes); line <= last; ++line) {
       touches_.access(line / (page_bytes / line_bytes), write, at);
     }
-    if (touches_.intervals() <= most_intervals) return;
-    throw InputError("--interval: found more than " + std::to_string(most_intervals) +
-                     " intervals in the trace, expected fewer; give a longer one");
   }
 
   std::unique_ptr<trace::Reader> reader_;

@@ -24,6 +24,8 @@ constexpr std::size_t instruction_bytes = 13;
 /// QEMU's blocks have 512 at most.
 constexpr std::uint64_t most_instructions = 4096;
 constexpr std::uint64_t most_accesses = 1 << 16;
+/// A line each, which is the most that one moves but for a few.
+constexpr Bytes most_accessed = most_accesses * line_bytes;
 /// Those of the longest instructions (fsin) fit in every reorder buffer.
 constexpr std::uint8_t most_slots = 64;
 
@@ -330,12 +332,15 @@ void ProgramTraceReader::run(Cursor& cursor) {
   accesses_.clear();
   std::uint64_t last = thread.last;
   std::uint64_t instruction = 0;
+  Bytes bytes = 0;
   for (std::uint64_t left = cursor.number_up_to(most_accesses); left != 0; --left) {
     const std::uint64_t what = cursor.number();
     const std::uint64_t step = trace::unzigzag(what >> 2);
     if (step >= block.instructions.size() - instruction) throw Cursor::Damaged();
     instruction += step;
     const std::uint64_t size = cursor.number_up_to(0xffff);
+    bytes += size;
+    if (bytes > most_accessed) throw Cursor::Damaged();
     last += cursor.difference();
     const Access access{.address = last,
                         .size = static_cast<std::uint16_t>(size),

@@ -116,6 +116,7 @@ Header Converter::own_header() const {
     const Header before = parse_header(line);
     header.target = before.target;
     header.command = before.command;
+    header.memory_bytes = before.memory_bytes;
   }
   return header;
 }

@@ -266,6 +266,9 @@ TEST(ProgramTrace, ABlockThatNoProcessorCouldExecuteIsRefused) {
     return refusal(trace_of(block, accesses)).find("no event") != std::string::npos;
   };
   EXPECT_FALSE(damaged(plain, {first, leads, second}));
+  const Access large{.address = heap, .size = 0xffff};
+  EXPECT_FALSE(damaged(plain, {large}));
+  EXPECT_TRUE(damaged(plain, std::vector<Access>(100, large)));
   EXPECT_TRUE(damaged(wide, {first}));
   EXPECT_TRUE(damaged(plain, {second, first}));
   EXPECT_TRUE(damaged(plain, {leads}));

@@ -118,6 +118,18 @@ TEST(Convert, AConversionTakesAPartOfATrace) {
             "t: found nothing in the part that was asked for, expected a longer trace");
 }
 
+TEST(Convert, APartOfATraceOfAWholeMachineIsStillOfIt) {
+  Header header{.timing = {.clock_ps = 1000}, .target = "model:t", .memory_bytes = 1 << 29};
+  PackedWriter writer(header);
+  std::string trace;
+  for (int i = 0; i < 3; ++i) writer.put(Record{}, trace);
+  writer.finish(trace);
+  const std::string part = converted(trace, {.to = "nearfar", .window = {.run = 1}});
+  const Header after = parse_header(part.substr(0, part.find('\n')));
+  EXPECT_EQ(after.memory_bytes, header.memory_bytes);
+  EXPECT_EQ(after.target, header.target);
+}
+
 TEST(Convert, RecordsOfOurFormatAloneAreSimplified) {
   const std::string bytes =
       packed({{.address = Address(0x40), .cycles = 1, .size = 64},

@@ -203,6 +203,19 @@ def test_traces_that_do_not_say_when_memory_is_asked_are_refused(
     assert "without times" in told or "before its caches" in told
 
 
+def test_times_that_cannot_be_counted_are_refused(refused: Refused, tmp_path: Path) -> None:
+    text = tmp_path / "far.dramsim3"
+    text.write_text(f"0x0 READ 0\n0x40 READ {2**54 + 5}\n")
+    trace = tmp_path / "far.nft"
+    convert(text, trace, ConvertOptions(clock_ps=1024))
+    told = refused("tier", "replay", str(trace), "--flat", "--near", "4KiB")
+    assert "expected the trace to end within 106 days" in told
+    text.write_text(f"0x0 READ 0\n0x40 READ {2**52}\n")
+    convert(text, trace, ConvertOptions(clock_ps=1024))
+    told = refused("tier", "replay", str(trace), "--flat", "--near", "4KiB", "--interval", "1ns")
+    assert "more than 1000000 intervals" in told
+
+
 def test_the_api_has_the_names_that_the_command_has() -> None:
     assert nearfar.flat_replay is flat_replay
     assert nearfar.FlatOptions is FlatOptions
