@@ -19,6 +19,7 @@ from nearfar.tier.process_stat import stat_behind_name
 
 _NAME = re.compile(r"nearfar-(\d+)-(\d+)")
 _PROC = Path("/proc")
+_NO_LIMIT = -1  # of a version 1 group
 _START_FIELD = 19  # of /proc/PID/stat, counted behind the name: when the process began
 
 
@@ -61,6 +62,9 @@ class Group:
 
     def remove(self) -> None:
         """Move the processes left in it one up, and remove it."""
+        if not self.unified:
+            with contextlib.suppress(OSError):
+                self.set_limit(_NO_LIMIT)  # wakes those that wait for memory; moving them does not
         for _ in range(100):
             for process in self.processes():
                 with contextlib.suppress(OSError):
