@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nearfar.inference import core, tables
+from nearfar.inference import tables
 from nearfar.inference.curves.findings import infer_curves
 from nearfar.probing.probers import PROBERS
 from nearfar.results import Finding, Observation
-
-# Experiments that a prober's own inference reads; all others are read as curves.
-_PROBED = (
-    *("sequence", "chain", "preconditions", "point", "nodes", "drop", core.KIND),
-    tables.KIND,
-)
+from nearfar.results.findings import NEEDED
 
 
 def findings_of(observations: Sequence[Observation]) -> list[Finding]:
@@ -22,7 +17,8 @@ def findings_of(observations: Sequence[Observation]) -> list[Finding]:
     modules = {one.module: one for one in PROBERS if one.name in made}
     found = [finding for one in modules.values() for finding in one.load().findings(observations)]
     found += tables.findings(observations)
-    curves = [one for one in observations if one.pattern.get("kind") not in _PROBED]
+    # The kinds that are known are read by the inference of their probers.
+    curves = [one for one in observations if one.pattern.get("kind") not in NEEDED]
     if curves:
         found += infer_curves(curves)
     first: dict[str, Finding] = {}

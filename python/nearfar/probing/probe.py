@@ -101,7 +101,8 @@ def resume(target: Model | Host, before: ProbeResult, progress: Progress | None)
     if not before.interrupted:
         return before
     named, circumstances = _named(target)
-    if before.environment is None or before.target != named:
+    probers, quick = before.pattern.get("probers"), bool(before.pattern.get("quick"))
+    if before.environment is None or before.target != named or probers is None:
         raise InputError("resume: the file does not say what was probed")
     for fact, called in (("version", "nearfar"), ("cpu", "processor")):
         was, now = (getattr(one, fact) for one in (before.environment, circumstances))
@@ -109,7 +110,6 @@ def resume(target: Model | Host, before: ProbeResult, progress: Progress | None)
             raise InputError(f"resume: found a probe with {called} {was}, expected {now}")
     if circumstances.model_hash != before.environment.model_hash:
         raise InputError(f"resume: {named.spec} is no longer the model that was probed")
-    probers, quick = before.pattern["probers"], bool(before.pattern.get("quick"))
     return probe(target, probers, quick=quick, progress=progress, before=before)
 
 

@@ -90,7 +90,11 @@ def parse(data: object, origin: str = "document") -> Document:
         kind = ProbeResult  # points or observations: both are results
     if kind is TierRunResult:
         return TierRunResult.from_dict(data, origin)
-    return decode(kind, {key: data[key] for key in data if key != "schema"}, origin)
+    document = decode(kind, {key: data[key] for key in data if key != "schema"}, origin)
+    for one in document.observations if isinstance(document, ProbeResult) else ():
+        if (missing := one.lacks()) is not None:
+            raise InputError(f"{origin}: found observation {one.id} without pattern.{missing}")
+    return document
 
 
 def save(document: Document, path: str | Path) -> None:

@@ -104,6 +104,20 @@ _LEVEL = re.compile(r"\.\d+\.")
 _ACCESS = re.compile(r"\.(sequential|random|dependent)\.")
 
 
+# What the pattern of an experiment has at least, by its kind; curves have kinds of their own.
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    "sequence": ("order", "effort"),
+    "chain": ("order", "pages"),
+    "preconditions": ("found",),
+    "point": ("measured", "op", "threads"),
+    "nodes": ("memory", "own", "file"),
+    "drop": ("changes",),
+    "core_loop": ("name", "count"),
+    "table": ("table",),
+}
+_ORDER = ("kind", "params")
+
+
 @dataclass(frozen=True)
 class Observation:
     """One experiment. What does not apply is left out.
@@ -128,6 +142,16 @@ class Observation:
     events: Sequence[Sequence[float]] | None = None
     ns_per_access: float | None = None
     interval: Sequence[float] | None = None
+
+    def lacks(self) -> str | None:
+        """What the pattern would need in addition to say what was done; None if it does."""
+        needed = NEEDED.get(str(self.pattern.get("kind")), ())
+        missing = [key for key in needed if key not in self.pattern]
+        if not missing and "order" in needed:
+            order = self.pattern["order"]
+            given = order if isinstance(order, Mapping) else {}
+            missing = [f"order.{key}" for key in _ORDER if key not in given]
+        return missing[0] if missing else None
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,26 @@ def test_the_written_result_gives_the_same_again(
     assert saved.read_bytes() == again.read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("pattern", "missing"),
+    [
+        ({"kind": "chain", "pages": "4KiB"}, "order"),
+        ({"kind": "chain", "pages": "4KiB", "order": "dense"}, "order.kind"),
+        ({"kind": "sequence", "effort": [], "order": {"kind": "walk"}}, "order.params"),
+        ({"kind": "core_loop", "name": "adds"}, "count"),
+        ({"kind": "point", "measured": "stream", "op": "load"}, "threads"),
+    ],
+)
+def test_an_observation_that_does_not_say_what_was_done_is_one_line(
+    refused: Callable[..., str], tmp_path: Path, pattern: dict[str, object], missing: str
+) -> None:
+    one = {"id": "caches.7", "prober": "caches", "pattern": pattern, "accesses": 1, "samples": [1]}
+    document = {"schema": ProbeResult.SCHEMA, "observations": [one], "findings": []}
+    (tmp_path / "probe.json").write_text(json.dumps(document))
+    message = refused("infer", str(tmp_path / "probe.json"))
+    assert message.endswith(f"probe.json: found observation caches.7 without pattern.{missing}")
+
+
 @pytest.fixture
 def measured() -> dict[str, object]:
     """A chase as `measure` saves it, over a buffer of 16 KiB."""

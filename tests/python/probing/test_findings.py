@@ -16,7 +16,11 @@ RESULT = ProbeResult(
         Observation(
             id="buffers.1",
             prober="buffers",
-            pattern={"kind": "sequence", "order": {"kind": "walk", "params": {}, "seed": 1}},
+            pattern={
+                "kind": "sequence",
+                "order": {"kind": "walk", "params": {}, "seed": 1},
+                "effort": [],
+            },
             accesses=3,
             histogram=((72.5, 2), (300.0, 1)),
             samples=(72.5, 72.5, 300.0),

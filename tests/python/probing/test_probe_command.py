@@ -160,6 +160,17 @@ def test_a_probe_of_another_machine_or_version_is_not_resumed(
             whole.resume(Host(), other, None)
 
 
+def test_a_file_without_its_probers_is_not_resumed(
+    nearfar: Run, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    saved = tmp_path / "p.json"
+    nearfar("probe", MODEL, "--prober", "policy", "--quiet", "--json", str(saved))
+    data = {**json.loads(saved.read_text()), "interrupted": True, "pattern": {"kind": "probe"}}
+    saved.write_text(json.dumps(data))
+    message = refused("probe", "--resume", str(saved))
+    assert message == "resume: the file does not say what was probed"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
