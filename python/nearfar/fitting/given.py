@@ -15,7 +15,7 @@ from nearfar.fitting.replayed import probe_series, without
 from nearfar.fitting.structure import sees_a_dimm
 from nearfar.fitting.tabled import check_names, from_tables
 from nearfar.model import Model
-from nearfar.probing.saved import infer, is_table
+from nearfar.probing.saved import infer, is_table, unused
 from nearfar.results import Document, Finding, MeasureResult, ProbeResult, load
 from nearfar.results.findings import IDENTIFIED
 from nearfar.simulate.validation import saved
@@ -101,8 +101,7 @@ def _of_a_machine(source: Source) -> bool:
 
 def _stem(source: Source, taken: Sequence[str]) -> str:
     stem = Path(source).stem or str(source) if isinstance(source, (str, Path)) else "result"
-    same = sum(1 for one in taken if one == stem or one.startswith(f"{stem}-"))
-    return f"{stem}-{same + 1}" if same else stem
+    return unused(stem, taken)
 
 
 def _from_document(document: Document, name: str, origin: str) -> tuple[Shown, list[Series]]:

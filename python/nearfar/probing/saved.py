@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 from nearfar.errors import InputError, file_error
@@ -44,11 +45,10 @@ def infer(*sources: Source) -> ProbeResult:
         if isinstance(whole, ProbeResult):
             return replace(whole, findings=tuple(_findings_of(whole.observations)))
     seen: list[Observation] = []
-    names: dict[str, int] = {}
+    names: list[str] = []
     for source in sources:
-        stem = Path(_name(source)).stem
-        names[stem] = names.get(stem, 0) + 1
-        seen += _observations(source, stem if names[stem] == 1 else f"{stem}-{names[stem]}")
+        names.append(unused(Path(_name(source)).stem, names))
+        seen += _observations(source, names[-1])
     return ProbeResult(
         pattern={"kind": "infer", "sources": [Path(_name(source)).name for source in sources]},
         observations=tuple(seen),
@@ -72,6 +72,12 @@ def compare(a: Source, b: Source) -> ComparisonResult:
     if isinstance(first, ReplayResult) and isinstance(second, ReplayResult):
         return replace(compared, parameters=(compared_model(first, second),))
     return compared
+
+
+def unused(name: str, taken: Collection[str]) -> str:
+    """The name, or the first of NAME-2, NAME-3... that is not taken."""
+    numbered = (f"{name}-{number}" for number in count(2))
+    return name if name not in taken else next(one for one in numbered if one not in taken)
 
 
 def is_table(path: str | Path) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Run
+from nearfar.probing.saved import infer
 from nearfar.report.findings import brief, findings_text, interval
 from nearfar.results import Finding, ProbeResult, parse
 from nearfar.results.findings import identified, not_identifiable
@@ -39,6 +40,16 @@ def test_the_written_result_gives_the_same_again(
     _, second, _ = nearfar("infer", str(saved), "--json", str(again))
     assert first == second
     assert saved.read_bytes() == again.read_bytes()
+
+
+def test_tables_of_one_name_make_observations_of_their_own(reference: Path, tmp_path: Path) -> None:
+    table = (reference / "vans_overwrite256.csv").read_text()
+    files = [tmp_path / name for name in ("a/dimm-2.csv", "a/dimm.csv", "b/dimm.csv")]
+    for file in files:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(table)
+    seen = infer(*files).observations
+    assert [one.prober for one in seen] == ["dimm-2", "dimm", "dimm-3"]
 
 
 @pytest.mark.parametrize(
