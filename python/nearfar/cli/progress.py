@@ -46,7 +46,7 @@ class ProgressBar:
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
-        if not self._shown or (now - self._last < _REFRESH_S and done < total):
+        if not self._shown or not done or (now - self._last < _REFRESH_S and done < total):
             return
         self._last = now
         left = (now - self._start) / done * (total - done)

@@ -195,6 +195,13 @@ def test_progress_shows_a_bar_and_an_estimate_and_leaves_nothing_behind() -> Non
     assert stream.getvalue().endswith("\r\x1b[K")
 
 
+def test_progress_tells_no_time_left_before_anything_is_done() -> None:
+    stream = Terminal()
+    with ProgressBar("working", quiet=False, stream=stream) as progress:
+        progress(0, 0)
+        assert "left" not in stream.getvalue()
+
+
 @pytest.mark.parametrize(("stream", "quiet"), [(io.StringIO(), False), (Terminal(), True)])
 def test_progress_is_silent_off_a_terminal_and_when_quiet(stream: io.StringIO, quiet: bool) -> None:
     with ProgressBar("working", quiet=quiet, stream=stream) as progress:
