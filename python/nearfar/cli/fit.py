@@ -96,11 +96,13 @@ def run(args: argparse.Namespace) -> int:
                 output=args.output if to_file else None,
                 progress=progress,
             )
+        write_output(args.output, made.text)
     except KeyboardInterrupt:
         if options.record is not None and options.record.exists():
             complain(f"what was simulated is in {options.record}; the same command goes on there")
         raise
-    write_output(args.output, made.text)
+    if options.record is not None:
+        options.record.unlink(missing_ok=True)
     if wants_text(args) and to_file:
         emit(fit_text(made.result))
     write_files(args, made.result)

@@ -29,7 +29,8 @@ class Options:
     without a DIMM's buffers. `only` are datasets of the tables given, `keep` keys that stay the
     base's, `hold_out` names of series or a share such as "25%". With `folds` every series is held
     out in one of so many further searches, each of which has the whole budget. `record` is where
-    what was simulated is kept, so that a fit that was interrupted goes on there."""
+    what was simulated is kept, so that a fit that was interrupted goes on there; remove it when the
+    model is written."""
 
     base: str | None = None
     only: Sequence[str] = ()
@@ -90,7 +91,6 @@ def fit(
         budget_spent=whole.budget_spent,
     )
     result = _crossed(result, [runner.run(*fold) for fold in others])
-    runner.record.discard()
     text = model_text(name, given.sources, whole.parameters, whole.following, output)
     return Fit(replace(result, simulations=runner.made), text)
 

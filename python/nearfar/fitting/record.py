@@ -51,12 +51,6 @@ class Record:
             raise file_error(self._path, error, "cannot write: ", new=True) from None
         self._begun = True
 
-    def discard(self) -> None:
-        """The fit is finished: nothing is left to go on with."""
-        if self._path is not None:
-            with contextlib.suppress(FileNotFoundError):
-                self._path.unlink()
-
     def _read(self, path: Path) -> None:
         """The runs of an earlier fit by this version; a last line that was cut off is none."""
         with (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 import nearfar
 from nearfar import load_model
+from nearfar.cli import fit as cli
+from nearfar.cli.main import main
 from nearfar.errors import InputError
 from nearfar.fitting.fit import Fit, Options, fit
 from nearfar.fitting.given import read
@@ -18,7 +21,7 @@ from nearfar.model import Model
 from nearfar.model.schema import KEYS
 from nearfar.report.documents import page
 from nearfar.report.fit import fit_text
-from nearfar.results import ProbeResult
+from nearfar.results import ProbeResult, save
 from nearfar.results.findings import identified
 
 _BUFFER = "nvdimm.buffer"
@@ -91,7 +94,42 @@ def test_an_interrupted_fit_goes_on_where_it_was(probed: ProbeResult, tmp_path: 
     alone = replace(options, record=None)
     assert went_on.text == fit(probed, options=alone, progress=lambda d, _: whole.append(d)).text
     assert len(ran) == len(whole) - kept
+
+
+def test_what_was_simulated_is_kept_until_the_model_is_written(
+    fitted: Fit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record, model = tmp_path / "model.toml.partial", tmp_path / "model.toml"
+
+    def recorded(*_: object, options: Options, **__: object) -> Fit:
+        assert options.record == record
+        record.write_text("{}\n")
+        return fitted
+
+    def full(path: str, _: str) -> None:
+        raise InputError(f"{path}: cannot write: no space left on device")
+
+    monkeypatch.setattr(sys.modules[fit.__module__], "fit", recorded)
+    command = ["fit", "probe.json", "-o", str(model), "--quiet"]
+    with monkeypatch.context() as patch:
+        patch.setattr(cli, "write_output", full)
+        assert main(command) == 2
+    assert "no space left" in capsys.readouterr().err
+    assert record.exists()
+    assert main(command) == 0
+    assert model.read_text(encoding="utf-8") == fitted.text
     assert not record.exists()
+
+
+def test_sources_of_one_name_are_numbered_whatever_the_others_are_called(
+    probed: ProbeResult, tmp_path: Path
+) -> None:
+    files = [tmp_path / name for name in ("a/dimm-2.json", "a/dimm.json", "b/dimm.json")]
+    for file in files:
+        file.parent.mkdir(exist_ok=True)
+        save(probed, file)
+    given = read(files, load_model("nvdimm"))
+    assert given.sources == ("dimm-2", "dimm", "dimm-3")
 
 
 def test_a_series_held_out_is_not_looked_at_and_stands_beside_the_others(
