@@ -3,7 +3,7 @@
 // (faulting_threads.h); the program must not see that, so before any of these calls they may all
 // run where they could.
 //
-// fork is not among them: its handlers see to that (fork.cpp).
+// fork, _Fork and clone are not among them: fork.cpp and raw_fork.cpp see to that.
 
 #include "tier/preload/affinity.h"
 
@@ -139,11 +139,8 @@ asm(".text\n\t"
     NEARFAR_RELEASES_MEANWHILE(thrd_create)
     NEARFAR_STARTS(posix_spawn)
     NEARFAR_STARTS(posix_spawnp)
-    NEARFAR_RELEASES(clone)
-    NEARFAR_RELEASES(__clone)
     NEARFAR_RELEASES(vfork)
     NEARFAR_RELEASES(__vfork)
-    NEARFAR_RELEASES(_Fork)
     NEARFAR_RELEASES(system)
     NEARFAR_RELEASES(popen)
     NEARFAR_RELEASES(wordexp)

@@ -10,6 +10,7 @@
 
 #include "tier/preload/exported.h"
 #include "tier/preload/held_calls.h"
+#include "tier/preload/raw_fork.h"
 #include "tier/preload/report.h"
 #include "tier/preload/rewriting.h"
 #include "tier/preload/runtime.h"
@@ -33,7 +34,6 @@ bool is_first(const Runtime& tier) {
   return tier.launch.process == static_cast<int>(os::call(__NR_getpid));
 }
 
-Lock one_fork;
 bool agreed;  // to the fork that has the lock
 std::uint64_t signals_before;
 

@@ -1,8 +1,10 @@
 // libc's syscall(2), for programs that call the kernel by number: what this library answers by
-// name, it answers by number too. Everything else is one instruction, as in libc: a call that
-// makes a process or a thread must not find a frame of ours on the stack that it comes back to.
+// name, it answers by number too. Everything else is one instruction, as in libc: a call that makes
+// a thread, or a process on the same memory, must not find a frame of ours on the stack that it
+// comes back to.
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 #include "tier/preload/affinity.h"
 #include "tier/preload/exported.h"
 #include "tier/preload/held_calls.h"
+#include "tier/preload/raw_fork.h"
 #include "tier/preload/runtime.h"
 #include "tier/preload/sandbox.h"
 
@@ -113,6 +116,9 @@ __attribute__((used, visibility("hidden"))) long nearfar_answered_call(long numb
       return preload::answer(preload::control_process(a, b, c, d, e));
     case __NR_seccomp:
       return preload::answer(preload::seccomp(a, b, c));
+    case __NR_fork:
+    case __NR_clone:
+      return preload::answer(preload::raw_fork(number, {a, b, c, d, e, f}));
     default:
       return preload::answer(preload::call_for_program(number, {a, b, c, d, e, f}));
   }
@@ -132,6 +138,11 @@ __attribute__((used, visibility("hidden"))) long nearfar_failed_call(long error)
 // here, as they come back twice or on another stack.
 #define NEARFAR_STARTS(number) "cmp $" #number ", %edi\n\tje 2f\n\t"
 #define NEARFAR_LET_GO_BEFORE_START(number) NEARFAR_STARTS(number)
+// A child that shares no memory and comes back on the same stack is a fork (raw_fork.cpp).
+#define NEARFAR_CLONED(number) "cmp $" #number ", %edi\n\tje 6f\n\t"
+#define NEARFAR_FORK_OR_START(number) NEARFAR_CLONED(number)
+#define NEARFAR_UNLESS(flag) "test $" #flag ", %esi\n\tjne 2f\n\t"
+#define NEARFAR_FORKS_UNLESS(flag) NEARFAR_UNLESS(flag)
 #define NEARFAR_HANDED_ON(number) "cmp $" #number ", %edi\n\tje 5f\n\t"
 #define NEARFAR_LET_GO_BEFORE(number) NEARFAR_HANDED_ON(number)
 #define NEARFAR_CALL_THE_KERNEL \
@@ -171,9 +182,9 @@ asm(".text\n\t"
     NEARFAR_EXPANDED(__NR_io_uring_register)
     NEARFAR_EXPANDED(__NR_prctl)
     NEARFAR_EXPANDED(__NR_seccomp)
-    NEARFAR_LET_GO_BEFORE_START(__NR_clone)
+    NEARFAR_EXPANDED(__NR_fork)
+    NEARFAR_FORK_OR_START(__NR_clone)
     NEARFAR_LET_GO_BEFORE_START(__NR_clone3)
-    NEARFAR_LET_GO_BEFORE_START(__NR_fork)
     NEARFAR_LET_GO_BEFORE_START(__NR_vfork)
     NEARFAR_LET_GO_BEFORE(__NR_execve)
     NEARFAR_LET_GO_BEFORE(__NR_execveat)
@@ -190,6 +201,11 @@ asm(".text\n\t"
     "1:\n\t"
     "mov %rax, %rdi\n\t"
     "jmp nearfar_failed_call\n"
+    "6:\n\t"
+    NEARFAR_FORKS_UNLESS(CLONE_VM)
+    NEARFAR_FORKS_UNLESS(CLONE_SETTLS)
+    "test %rdx, %rdx\n\t"
+    "je nearfar_answered_call\n"
     "2:\n\t"
     NEARFAR_KEEPING_ARGUMENTS("call nearfar_release_threads\n\t")
     "jmp 3b\n"

@@ -95,8 +95,9 @@ def test_another_process_reads_and_writes_far_memory(hazard: Hazard) -> None:
     lost_nothing(hazard("other_process"))
 
 
-def test_a_child_made_past_libc_dies_rather_than_finds_zeros(hazard: Hazard) -> None:
-    lost_nothing(hazard("raw_fork"))
+@pytest.mark.parametrize("name", ["raw_fork", "raw_forks_beside_forks"])
+def test_a_child_made_past_libc_dies_rather_than_finds_zeros(hazard: Hazard, name: str) -> None:
+    lost_nothing(hazard(name))
 
 
 def test_vfork_and_spawned_programs_leave_memory_alone(hazard: Hazard) -> None:

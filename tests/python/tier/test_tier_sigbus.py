@@ -23,7 +23,8 @@ def without_times(text: str) -> list[str]:
     ["sigbus", "file_over_managed", "past_advice", "past_mappings", "given_back", "remaps",
      "libc_syscall", "grows_break", "protections", "forks_under_writes", "handler_forks",
      "discards_beside_forks", "flushes_beside_forks", "robust_mutex", "thread_values", "locks",
-     "seccomp all", "filters_beside_forks", "exec_chain 3", "main_ends", "closes"],
+     "seccomp all", "filters_beside_forks", "exec_chain 3", "main_ends", "closes", "raw_fork",
+     "raw_forks_beside_forks"],
 )  # fmt: skip
 def test_nothing_is_lost_where_threads_serve_their_faults(tmp_path: Path, words: str) -> None:
     name, *case = words.split()
