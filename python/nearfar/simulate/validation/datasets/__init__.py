@@ -39,8 +39,19 @@ class Dataset:
 
     name: str
     meaning: str
-    build: Callable[[Tables], list[Series]]
+    reads: Callable[[Tables], list[Series]]
     machine: str = "nvdimm"
+
+    def build(self, tables: Tables) -> list[Series]:
+        """Its series, as far as the tables have them. Raises InputError for a table that has its
+        columns, but not its words and numbers."""
+        try:
+            return self.reads(tables)
+        except (LookupError, ValueError, ArithmeticError, AttributeError) as error:
+            found = f"found {error}" if isinstance(error, LookupError) else str(error)
+            raise InputError(
+                f"{tables.origin}: {found}, which no table of the dataset {self.name} has"
+            ) from None
 
 
 def kind_of(model: Model) -> str:
