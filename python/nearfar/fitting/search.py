@@ -7,17 +7,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-import numpy as np
-
 from nearfar.errors import InputError
 from nearfar.fitting.found import Fixed
 from nearfar.fitting.given import Given
-from nearfar.fitting.misfit import Misfit, Vector
+from nearfar.fitting.misfit import Misfit
+from nearfar.fitting.noise import noise
 from nearfar.fitting.parameters import candidates
 from nearfar.fitting.processor import named_by
 from nearfar.fitting.replayed import IN_ORDER
 from nearfar.fitting.simulations import Simulations
-from nearfar.fitting.solve import FLOOR, Estimate, Solver, unfitted
+from nearfar.fitting.solve import Estimate, Solver, unfitted
 from nearfar.fitting.structure import derived, structure
 from nearfar.model import Model
 from nearfar.model.key import Plain
@@ -25,7 +24,7 @@ from nearfar.model.schema import KEYS
 from nearfar.results import ComparedPoint, FittedParameter, FittedSeries, KeptParameter
 from nearfar.results.fit import STRUCTURE, TIMES
 from nearfar.simulate.validation.accuracy import accuracy, score
-from nearfar.simulate.validation.series import HardwarePoint, Series
+from nearfar.simulate.validation.series import Series
 
 PREFETCHER = "cpu.prefetch.stream"
 FEWEST = 3  # points that can fix anything
@@ -204,24 +203,7 @@ def misfit_of(
     points = [point for one in trained for point in one.points]
     parameters = {one.key: one for one in candidates(shaped, fixed)}
     alike = max(1.0, len(points) / max(1, len(trained)))
-    return Misfit(simulations, points, _noise(points), parameters, alike)
-
-
-def _noise(points: Sequence[HardwarePoint]) -> Vector:
-    """Of ln(measured): how far repeated measurements of a point differ, and the floor beneath.
-
-    Repeated measurements of one point count as one.
-    """
-    repeated: dict[object, list[float]] = {}
-    for point in points:
-        repeated.setdefault(point.key, []).append(point.real)
-    found = []
-    for point in points:
-        values = repeated[point.key]
-        middle = fmean(values)
-        off = fmean((value / middle - 1) ** 2 for value in values) if middle else 0.0
-        found.append(((FLOOR**2 + off) * len(values)) ** 0.5)
-    return np.array(found)
+    return Misfit(simulations, points, noise(points), parameters, alike)
 
 
 def _of_structure(found: Mapping[str, Fixed]) -> list[FittedParameter]:
