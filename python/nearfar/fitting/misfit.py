@@ -146,7 +146,7 @@ def _looked_at(one: Parameter, log: float, width: float) -> float:
     only near the least that it can be."""
     lowest = one.bounds()[0]
     if one.limiting > 0 or log - lowest < width:
-        return log + width
+        return log + one.step(log, width)
     return lowest
 
 

@@ -40,6 +40,11 @@ class Parameter:
         moved = {key: _moved(key, start, log) for key, start in self.tied}
         return {self.key: self.value(log), **moved}
 
+    def step(self, log: float, least: float) -> float:
+        """From exp(`log`), at least so far as that the next whole number is reached."""
+        exact = self.start * math.exp(log)
+        return max(least, math.log((self.value(log) + 1) / exact))
+
     def bounds(self) -> tuple[float, float]:
         """The lowest and highest logarithm that the search may reach."""
         low = math.log(self.lowest / self.start) if self.lowest > 0 else -_REACH
@@ -99,7 +104,7 @@ _BLOCKS: tuple[tuple[str, tuple[str, ...]], ...] = (
             *("cpu.issue.load", "cpu.fence.mfence"),
         ),
     ),
-    (_LINES, ("cpu.load_buffers", "cpu.l2.mshrs")),
+    (_LINES, ("cpu.load_buffers", "cpu.l2.mshrs", "cpu.tlb.walkers")),
 )
 
 
@@ -122,7 +127,7 @@ def candidates(model: Model, fixed: Collection[str]) -> Iterator[Parameter]:
                     also = tuple(
                         (own, float(model[own])) for own in _TIED.get(key, ()) if own not in fixed
                     )
-                    yield Parameter(key, start, DEVICE, block, limiting=limiting, tied=also)
+                    yield Parameter(key, start, DEVICE, block, 1.0, limiting=limiting, tied=also)
 
 
 def power_of_rate(model: Model, key: str, interval: float) -> float | None:

@@ -32,7 +32,7 @@ QUANTILE = 1.645  # of a normal distribution: 90 % lie within so many standard d
 
 _LOOK = 0.5  # of ln(value): how far a parameter is moved at first to see what changes
 _NEAR = 0.15  # the same, from where the search came to
-_STEP = 0.06  # of ln(value), for differences
+_STEP = 0.06  # of ln(value), for differences; more where a count is small
 _COARSE = (-0.9, -0.5, 0.5)  # of ln(value): where a block's parameters are tried
 _FINE = (-0.2, 0.2)
 _BLOCK_STEPS, _JOINT_STEPS = 4, 10
@@ -383,12 +383,14 @@ class Solver:
 
     def _slopes(self, parameters: Sequence[Parameter], x: Vector) -> Matrix:
         """d ln(simulated) / d ln(value), by differences: a row a point, a column a parameter."""
+        steps = [one.step(float(log), _STEP) for one, log in zip(parameters, x, strict=True)]
         asked = [self._moved(parameters, x)]
-        asked += [self._moved(parameters, x + _STEP * row) for row in np.eye(len(parameters))]
+        asked += [self._moved(parameters, x + row) for row in np.diag(steps)]
         here, *there = self.misfit.simulated(asked)
         if not there:
             return np.zeros((len(here), 0))
-        return np.stack([(found - here) / _STEP for found in there], axis=1)
+        moved = zip(there, steps, strict=True)
+        return np.stack([(found - here) / step for found, step in moved], axis=1)
 
     def _moved(self, parameters: Sequence[Parameter], logs: Vector) -> dict[str, float]:
         return {

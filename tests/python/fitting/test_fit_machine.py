@@ -66,9 +66,9 @@ def observation(number: int, device: Model, pattern: Pattern) -> Observation:
     if isinstance(pattern, Stream):
         said = {
             "op": "load",
-            "threads": pattern.threads,
-            "access_bytes": pattern.access,
-            "stride_bytes": pattern.stride,
+            "threads": pattern.threads[0],
+            "access_bytes": pattern.access[0],
+            "stride_bytes": (pattern.stride or pattern.access)[0],
             "reads_percent": 100,
         }
         accesses = pattern.lines
@@ -161,6 +161,18 @@ def test_there_are_at_least_as_many_channels_as_the_highest_bandwidth_takes(
 ) -> None:
     values = structure([identified("bandwidth.read.peak", peak, "", ())], load_model("dram"))
     assert (values["channels"].value if "channels" in values else None) == channels
+
+
+def test_page_walks_at_once_are_found_by_loads_at_random(base: str) -> None:
+    small = load_model(base).override({"cpu.page": "4 KiB", "cpu.l3.size": "176 KiB"})
+    walks = small.override({"cpu.tlb.walkers": 6, "cpu.load_buffers": 24, "cpu.l1.mshrs": 24})
+    page = identified("tlb.page", 4096, "", (), interval=(4096, 4096))
+    cache = identified("cache.3.capacity", 176 << 10, "", (), interval=(160 << 10, 200 << 10))
+    result = replace(probed(walks), findings=[page, cache])
+    found = parameters(fit(result, options=Options(base=base)))["cpu.tlb.walkers"]
+    low, high = (int(end) for end in found.interval or ())
+    assert low <= 6 <= high
+    assert low > 2  # of the base
 
 
 def test_a_prefetcher_is_found_by_what_loads_in_order_take(prefetching: Fit) -> None:
