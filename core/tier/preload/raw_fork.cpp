@@ -15,9 +15,6 @@
 #include "tier/preload/runtime.h"
 
 namespace nearfar::tier::preload {
-
-Lock one_fork;
-
 namespace {
 
 /// Makes a child while no thread forks, and none does until `end`. A thread that forks may itself

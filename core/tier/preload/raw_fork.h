@@ -6,7 +6,7 @@
 namespace nearfar::tier::preload {
 
 /// Held by a thread while it forks.
-extern Lock one_fork;
+inline constinit Lock one_fork;
 
 /// Makes, by a system call that returns on the same stack, a child that shares no memory. Returns
 /// what the call does, or -EAGAIN.
