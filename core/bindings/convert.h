@@ -53,7 +53,7 @@ inline void raise_signals() {
 /// waiting signals be raised in between.
 template <typename Take>
 void in_pieces(const nb::bytes& data, Take take) {
-  constexpr std::size_t piece_bytes = std::size_t{16} * 1024;
+  constexpr std::size_t piece_bytes = 64 * 1024;
   std::string_view rest(data.c_str(), data.size());
   while (!rest.empty()) {
     const std::string_view piece = rest.substr(0, piece_bytes);

@@ -16,7 +16,7 @@ import pytest
 import nearfar
 from conftest import Run
 from nearfar import InputError
-from nearfar.simulate.traces.unpack import pieces
+from nearfar.simulate.traces.unpack import PIECE, pieces
 
 DRAM = "model:ddr4-2666"
 BUS = 21.33  # GB/s of DDR4-2666
@@ -274,12 +274,12 @@ def test_a_header_that_is_no_text_is_shown_in_escapes(nearfar: Run, tmp_path: Pa
 # Packed files
 
 
-@pytest.mark.parametrize("packing", ["gzip", "bz2", "lzma", "zstandard"])
+@pytest.mark.parametrize("packing", ["gzip", "bz2", "lzma"])
 def test_a_file_however_tightly_packed_is_unpacked_some_of_it_at_a_time(
     tmp_path: Path, packing: str
 ) -> None:
     packer = importlib.import_module(packing)
-    content = bytes(96 << 20)
+    content = bytes(32 << 20)
     trace = written(tmp_path, packer.compress(content) + packer.compress(b"end"), "t.packed")
     sizes, end = [], b""
     for piece in pieces(trace):
@@ -287,4 +287,4 @@ def test_a_file_however_tightly_packed_is_unpacked_some_of_it_at_a_time(
         end = piece[-3:]
     assert sum(sizes) == len(content) + 3
     assert end == b"end"
-    assert max(sizes) <= 32 << 20
+    assert 0 < min(sizes) <= max(sizes) <= PIECE

@@ -17,8 +17,9 @@ from nearfar.errors import InputError, file_error
 from nearfar.measuring.run import Progress
 
 PIECE = 1 << 20  # bytes
-# Of a packed file at a time: zstandard makes up to 128 KiB of 4 bytes, and all of it at once.
-_PACKED = 1024
+# Of a packed file at a time. All that zstandard makes of it comes at once, which is 128 MiB at
+# most: a block of 128 KiB takes 4 bytes or more.
+_PACKED = 4096
 
 _GZIP = b"\x1f\x8b"
 _ZSTANDARD = b"\x28\xb5\x2f\xfd"
@@ -60,32 +61,12 @@ def pieces(path: str | Path, progress: Progress | None = None) -> Iterator[bytes
     try:
         with Path(path).open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            for piece in _joined(_unpacked(path, file)):
+            for piece in _unpacked(path, file):
                 yield piece
                 if progress is not None and size:  # a pipe has no size
                     progress(min(file.tell(), size), size)
     except OSError as error:
         raise file_error(path, error) from None
-
-
-def _joined(parts: Iterator[bytes]) -> Iterator[bytes]:
-    """Pieces as long as they should be, of parts that may be short; all that comes before an
-    error, too."""
-    held: list[bytes] = []
-    size = 0
-    try:
-        for part in parts:
-            held.append(part)
-            size += len(part)
-            if size >= PIECE:
-                yield b"".join(held)
-                held, size = [], 0
-    except InputError:
-        if held:
-            yield b"".join(held)
-        raise
-    if held:
-        yield b"".join(held)
 
 
 def _unpacked(path: str | Path, file: BinaryIO) -> Iterator[bytes]:
@@ -116,8 +97,9 @@ def _stream(path: str | Path, file: BinaryIO, start: bytes, packing: str) -> Ite
     while packed:
         try:
             for unpacked in _expanded(unpacker, packing, packed):
-                empty = empty and not unpacked
-                yield unpacked
+                if unpacked:
+                    empty = False
+                    yield unpacked
         except Exception as error:
             raise InputError(f"{path}: damaged {packing} file: {error}") from None
         packed = unpacker.unused_data if unpacker.eof else b""
